@@ -203,10 +203,11 @@ void atomic_end(const void *address, size_t) {
   synchronise(reinterpret_cast<uintptr_t>(address), live->scope, true, true, false);
 }
 
-void device_allocated(void *memory, size_t bytes, const char *what, bool empty) {
+void device_allocated(void *memory, size_t bytes, const char *what, bool empty, bool of_tensor) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
-  add_region(low, low + bytes, what, empty ? Kind::allocated : Kind::for_both, 0, empty ? Use::written : Use::changed);
+  const Kind kind = !empty ? Kind::for_both : of_tensor ? Kind::made : Kind::allocated;
+  add_region(low, low + bytes, what, kind, 0, empty ? Use::written : Use::changed);
 }
 
 void lent_to_call(const void *memory, size_t bytes, const char *name, size_t element, Use use) {
@@ -225,6 +226,7 @@ void taken_back(const void *memory, size_t bytes) {
 /* What is copied was written as far as its source was. */
 void mark_copied(Region *into, uintptr_t to, Region *of, uintptr_t from, size_t size) {
   if (!into || !into->tracked()) return;
+  if (of) of->find_writes(from, size);
   if (!of || !of->tracked()) return into->mark(to, size);
   for (size_t done = 0; done < size;) {
     const size_t run = of->run(from + done, size - done, true);
@@ -232,6 +234,12 @@ void mark_copied(Region *into, uintptr_t to, Region *of, uintptr_t from, size_t 
     done += run;
     done += of->run(from + done, size - done, false);
   }
+}
+
+void moved(void *to, const void *from, size_t size) {
+  const uintptr_t target = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
+  const BetweenLaunches alone;
+  mark_copied(region_at(target), target, region_at(source), source, size);
 }
 
 void copied(void *to, const void *from, size_t size, const StreamWork &work) {
@@ -264,6 +272,7 @@ std::string row_used(uintptr_t address, size_t size, bool writing, const char *o
                     got + "; expected: memory of cudaMalloc, or a tensor of the call", "copy it to the device first"},
                    at);
   if (region->tracked() && writing) region->mark(address, size);
+  region->find_writes(address, size);
   const size_t done = region->tracked() ? region->run(address, size, true) : size;
   if (done < size)
     return text_of({uninitialised, "read of memory that nobody has written",
@@ -300,13 +309,13 @@ void awaited(void *memory, size_t bytes) {
     opened(*live, *region, granule).write = {};
 }
 
-void device_freed(void *memory) {
+void device_freed(void *memory, bool waits) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
   const Region *region = region_at(low);
   const uintptr_t high = region ? region->high : low;
   if (remove_region(low)) remember_freed(low, high);
-  check::device_waited();
+  if (waits) check::device_waited();
 }
 
 void grid_barrier(unsigned) { meet_grid(); }
@@ -323,7 +332,8 @@ const Hooks the_checker = {
     launch_begin, launch_end,   block_begin,      block_end,      thread_switch, block_barrier,    divergent_barrier,
     warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated, device_freed,
     grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
-    event_waited, source_of,    copied,           used,           touched,       awaited};
+    event_waited, source_of,    copied,           used,           touched,       awaited,          moved,
+    operated};
 namespace {
 const bool installed = [] {
   new (live) Live;

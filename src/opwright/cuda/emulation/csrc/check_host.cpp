@@ -46,7 +46,8 @@ bool for_the_device(uintptr_t code) {
 void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
   /* Most of what a program's host code does is of no interest, and it does a lot. */
   if (free_for_host(address) && !copies_awaited()) return;
-  if (!touched.empty() || !(lent() || in_program())) return;
+  const bool wanted = lent() || in_program(); /* an extension's calls have no end that could say it */
+  if (!touched.empty()) return;
   const std::string copy = in_program() ? copy_awaited(address) : "";
   if (!copy.empty())
     return say_of_the_host(text_of({race, "the host is ahead of a copy",
@@ -54,7 +55,7 @@ void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
                                         " that " + copy + " writes, and nothing has waited for it",
                                     "cudaStreamSynchronize, or cudaEventSynchronize, before the host looks"},
                                    place(code)));
-  const std::string where = touched_by_host(address, size, writes(how));
+  const std::string where = touched_by_host(address, size, writes(how), wanted);
   if (where.empty() || for_the_device(code)) return;
   const std::string found = std::string("got: ") + (writes(how) ? "a write of " : "a read of ") + bytes(size) + ", " +
                             where + ", outside of every kernel";

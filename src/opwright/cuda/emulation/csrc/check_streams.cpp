@@ -72,14 +72,16 @@ void forget_done() {
                copies.end());
 }
 
-std::string described(const Unordered &work) { return work.what + " at " + Place{work.file, work.line}.text(); }
-
 const char *const fix =
     "let one wait for the other: cudaEventRecord in the first stream, cudaStreamWaitEvent in the second; or wait on "
     "the "
     "host";
 
 }  // namespace
+
+std::string described(const Unordered &work) {
+  return work.line ? work.what + " at " + Place{work.file, work.line}.text() : work.what;
+}
 
 void stream_created(const void *stream, bool blocking_not) {
   const Change change(changing);
@@ -153,8 +155,6 @@ void event_waited(const void *event, const void *stream, bool by_host) {
   if (by_host) forget_done();
 }
 
-namespace {
-
 const Unordered *during(uint32_t stamp, uint32_t born) {
   if (stamp < born) return nullptr; /* of memory that was there before */
   for (const Unordered &each : live->unordered)
@@ -162,7 +162,6 @@ const Unordered *during(uint32_t stamp, uint32_t born) {
   return nullptr;
 }
 
-/* The unordered work that touched a cell, where that matters; and what it did. */
 const Unordered *conflicting(const Region &region, const Cell &cell, bool writing, const char **did) {
   *did = "wrote";
   if (const Unordered *other = during(cell.write.stamp, region.born)) return other;
@@ -172,11 +171,10 @@ const Unordered *conflicting(const Region &region, const Cell &cell, bool writin
   return other ? other : during(cell.other_stamp, region.born);
 }
 
-}  // namespace
-
 void between_streams(const Region &region, Cell &cell, uintptr_t address, unsigned size, How how, uintptr_t code) {
   const char *did;
   const Unordered *other = conflicting(region, cell, writes(how), &did);
+  if (!other) other = operated_on(region, address, size, writes(how), &did);
   if (!other) {
     const bool kept = !writes(how) && during(cell.read.stamp, region.born); /* this thread's read takes its place */
     if (kept) cell.other_stamp = cell.read.stamp, cell.other = cell.read.who;
@@ -188,6 +186,16 @@ void between_streams(const Region &region, Cell &cell, uintptr_t address, unsign
            "; " + described(*other) + " " + did + " it, in another stream, and nothing " + "orders the two",
        fix},
       code);
+}
+
+void forget_awaited(std::vector<Operation> &operations) {
+  const auto lasts = [](const Operation &each) {
+    const auto &work = streams().work;
+    return std::any_of(work.begin(), work.end(),
+                       [&](const Unordered &one) { return each.stamp >= one.begin && each.stamp <= one.end; });
+  };
+  const auto over = [&](const Operation &each) { return !lasts(each); };
+  operations.erase(std::remove_if(operations.begin(), operations.end(), over), operations.end());
 }
 
 void copy_to_host(uintptr_t address, size_t size, const StreamWork &work) {
@@ -212,11 +220,15 @@ std::string copy_touches(Region &region, uintptr_t address, size_t size, bool wr
   Streams &s = streams();
   if (!s.several || !size) return "";
   size = std::min<size_t>(size, region.high - address);
+  const char *done;
+  const Unordered *operation = operated_on(region, address, size, writing, &done);
   region.refine(address, unsigned(size & 3 ? 1 : 4));
   for (size_t granule = region.granule(address); granule <= region.granule(address + size - 1); ++granule) {
     Cell &cell = opened(*live, region, granule);
     const char *did;
-    if (const Unordered *other = conflicting(region, cell, writing, &did))
+    const Unordered *other = conflicting(region, cell, writing, &did);
+    if (!other && operation) other = operation, did = done;
+    if (other)
       return text_of(
           {race, "race between two streams",
            std::string("got: ") + work.name + " " + (writing ? "writes " : "reads ") + spot(region, address) +

@@ -121,7 +121,10 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
   if (region.use != Use::changed) {
     if (writes(how) && region.use == Use::read) written_input(region, address, size, code);
     if (region.tracked()) {
-      if (reads(how) && !region.is_written(address, size)) unwritten(region, address, size, code);
+      if (reads(how) && !region.is_written(address, size)) {
+        region.find_writes(address, size);
+        if (region.tracked() && !region.is_written(address, size)) unwritten(region, address, size, code);
+      }
       if (writes(how)) region.mark(address, size);
     }
   }

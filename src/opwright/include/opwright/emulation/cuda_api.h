@@ -30,10 +30,12 @@ OPWRIGHT_EMULATION_API FailedCall failed_call();
 OPWRIGHT_EMULATION_API cudaError_t last_error(bool clear);
 OPWRIGHT_EMULATION_API const char *error_name(cudaError_t error);
 OPWRIGHT_EMULATION_API const char *error_text(cudaError_t error);
+/* Memory that a call without a file asks for is a tensor's of another library, and called `called.name` in reports. Who releases
+ * memory by an asynchronous call waits for nothing. */
 OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host, const Called &called);
-/* The memory of another allocator is known from now on, and until it is withdrawn. */
-OPWRIGHT_EMULATION_API void announce(void *memory, size_t bytes, cudaMemoryType type, const char *owner);
+/* The memory of another allocator, which reports call `name`, is known from now on, and until it is withdrawn. */
+OPWRIGHT_EMULATION_API void announce(void *memory, size_t bytes, cudaMemoryType type, const char *name);
 OPWRIGHT_EMULATION_API void withdraw(void *memory);
 OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                                         const Called &called);
