@@ -35,7 +35,7 @@ def cccl_dir() -> str:
 
 
 def not_emulated(name: str) -> str:
-    """Return which library of CUDA's, if it isn't emulated, a header (``cudnn``) or a file (``cudnn_static``) is of; or ""."""
+    """Return which library of CUDA's a header (``cudnn``) or a file (``cudnn_static``) is of; "" if it is emulated."""
     stem = name.removesuffix("_static")
     return next((of for each, of in _LIBRARIES.items() if re.fullmatch(each, stem, re.IGNORECASE)), "")
 
