@@ -59,12 +59,15 @@ def test_others_are_as_they_were() -> None:
     assert realigned(log, lines) == log
     for other in (
         log.replace("/k.cu", "/another.cu"),
-        "/k.cu:7:9: error: no line is shown",
         "c++: fatal error: killed",
-        "/k.cu:7:2000: error: behind the line\nmore",
         "",
     ):
         assert realigned(other, lines) == other
+
+
+def test_without_the_line() -> None:
+    log = "/k.cu:7:62:   required from here\n/t.h:9:34: error: static assertion failed"
+    assert realigned(log, lines_of(REWRITTEN)) == log.replace(":62", "")
 
 
 def test_of_lines_that_stand_in_the_text_twice() -> None:

@@ -40,7 +40,7 @@ def lines_of(rewritten: str) -> Lines:
 def realigned(log: str, rewritten: Mapping[tuple[str, int], list[str]]) -> str:
     """Return a compiler's output with the columns of the author's lines.
 
-    A column that can't be told is left out, and so is the mark below the line.
+    A column that can't be told is left out, and so is the mark below the line. Without the line, none can be.
     """
     return "\n".join(_realigned(log.split("\n"), rewritten))
 
@@ -53,8 +53,11 @@ def _realigned(log: list[str], rewritten: Mapping[tuple[str, int], list[str]]) -
         place = _PLACE.fullmatch(line)
         shown = _SHOWN.fullmatch(log[index]) if place and index < len(log) else None
         compiled = rewritten.get((place["file"], int(place["line"]))) if place else None
-        if not (place and shown and compiled):
+        if not (place and compiled):
             yield line
+            continue
+        if not shown:
+            yield f"{place['file']}:{place['line']}:{place['rest']}"
             continue
         end = index + 1
         while end < len(log) and _BELOW.match(log[end]):
