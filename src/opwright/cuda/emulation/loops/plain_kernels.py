@@ -2,9 +2,9 @@
 
 A name counts as *waiting* if something that is declared with it mentions threadIdx, shared memory, barriers, shuffles,
 cooperative groups or CUB, calls a function that isn't known, mentions a waiting name, or uses what an atomic function
-returns, for which a loop may wait. A kernel is plain if it has no waiting name but threadIdx, calls only known functions,
-and uses an atomic function's result only where it has no loop. What can't be decided from the text isn't plain: calls
-of parameters, of table entries and of results, lambdas, local classes.
+returns, for which a loop may wait. A kernel is plain if it has no waiting name but threadIdx, calls only known
+functions, and uses an atomic function's result only where it has no loop. What can't be decided from the text isn't
+plain: calls of parameters, of table entries and of results, lambdas, local classes.
 """
 
 from __future__ import annotations
@@ -315,9 +315,9 @@ def _is_local(part: _Part, name: str, called: int) -> bool:
 
 
 def _may_wait(part: _Part, called: int) -> bool:
-    """Return whether a loop may wait for what the atomic function at `called` returns: ``while (atomicAdd(&x, 0) == 0)``.
+    """Return whether a loop may wait for what the atomic function at `called` returns: ``while (!atomicAdd(&x, 0))``.
 
-    A loop around the call of a function isn't looked for.
+    In another function than a kernel it always may, as the loop may be the caller's.
     """
     tokens, before = part.tokens, called - 1
     if tokens.is_sign(before, ")"):
