@@ -29,19 +29,19 @@ constexpr size_t most_operations = 64; /* of one region, before those are forgot
 
 /* What an earlier operator did that `touches` the same memory, and isn't ordered before this work. */
 template <class Same>
-const Unordered *earlier(const Region &region, bool writing, const char **did, const Same &same) {
+const Unordered *earlier(const Region &region, bool writing, bool *wrote, const Same &same) {
   for (const Operation &each : region.operations) {
     if (!writing && !each.wrote) continue;
-    const Unordered *other = during(each.stamp, region.born);
+    const Unordered *other = unordered_at(each.stamp, region);
     if (!other || !same(each)) continue;
-    *did = each.wrote ? "wrote" : "read";
+    *wrote = each.wrote;
     return other;
   }
   return nullptr;
 }
 
 /* The same of kernels and copies, which have left it in cells. */
-const Unordered *in_cells(Region &region, const Operation &mine, const char **did) {
+const Unordered *in_cells(Region &region, const Operation &mine, bool *wrote) {
   if (!region.shadow) return nullptr;
   for (size_t row = 0; row < mine.height; ++row) {
     const uintptr_t first = mine.low + row * mine.pitch;
@@ -49,7 +49,8 @@ const Unordered *in_cells(Region &region, const Operation &mine, const char **di
     const uintptr_t last = std::min(first + mine.width, region.high) - 1;
     for (size_t granule = region.granule(first); granule <= region.granule(last); ++granule) {
       if (region.words && region.words[granule].empty()) continue;
-      if (const Unordered *other = conflicting(region, opened(*live, region, granule), mine.wrote, did)) return other;
+      if (const Unordered *other = unordered_with(region, opened(*live, region, granule), mine.wrote, wrote))
+        return other;
     }
   }
   return nullptr;
@@ -57,13 +58,14 @@ const Unordered *in_cells(Region &region, const Operation &mine, const char **di
 
 std::string ahead(Region &region, const Operation &mine, const StreamWork &work) {
   if (live->unordered.empty()) return "";
-  const char *did;
-  const Unordered *other = earlier(region, mine.wrote, &did, [&](const Operation &each) { return mine.touches(each); });
-  if (!other) other = in_cells(region, mine, &did);
+  bool wrote;
+  const Unordered *other =
+      earlier(region, mine.wrote, &wrote, [&](const Operation &each) { return mine.touches(each); });
+  if (!other) other = in_cells(region, mine, &wrote);
   if (!other) return "";
   return std::string("race between two streams\n  got: ") + work.name + (mine.wrote ? " writes " : " reads ") +
          spot(region, mine.low) + (mine.height * mine.width > 1 ? " and more" : "") + "; " + described(*other) + " " +
-         did + " it, in another stream, and nothing orders the two\n" +
+         (wrote ? "wrote" : "read") + " it, in another stream, and nothing orders the two\n" +
          "  likely fix: let one wait for the other: second.wait_stream(first), or an event; or "
          "torch.cuda.synchronize()";
 }
@@ -87,8 +89,8 @@ bool on_the_device(const Region *region) {
 
 }  // namespace
 
-const Unordered *operated_on(const Region &region, uintptr_t address, size_t size, bool writing, const char **did) {
-  return earlier(region, writing, did, [&](const Operation &each) { return each.touches(address, size); });
+const Unordered *operated_on(const Region &region, uintptr_t address, size_t size, bool writing, bool *wrote) {
+  return earlier(region, writing, wrote, [&](const Operation &each) { return each.touches(address, size); });
 }
 
 std::string operated(const Operand *operands, size_t count, const StreamWork &work) {

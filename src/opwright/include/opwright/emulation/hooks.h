@@ -62,8 +62,9 @@ struct Hooks {
   void (*atomic_end)(const void *address, size_t bytes);
   /* By the runtime API; `of_tensor`: for another library's tensor, which is called `what`. */
   void (*device_allocated)(void *memory, size_t bytes, const char *what, bool empty, bool of_tensor);
-  void (*device_freed)(void *memory, bool waits); /* for all of the device's work */
-  void (*grid_barrier)(unsigned epoch);           /* all blocks of a cooperative launch have come */
+  void (*device_freed)(void *memory,
+                       const StreamWork &work); /* no file: by another library's allocator, in no stream */
+  void (*grid_barrier)(unsigned epoch);         /* all blocks of a cooperative launch have come */
   void (*lent)(const void *memory, size_t bytes, const char *name, size_t element, Use use);
   void (*taken_back)(const void *memory, size_t bytes);
   void (*stream_created)(const void *stream, bool blocking_not);
