@@ -188,7 +188,8 @@ cudaError_t release(void *address, bool host, const Called &called) {
     memory().used -= of.bytes;
     memory().allocations.erase(found);
   }
-  if (hooks() && hooks()->device_freed) hooks()->device_freed(address);
+  if (hooks() && hooks()->device_freed)
+    hooks()->device_freed(address, {called.name, called.file, called.line, called.stream, called.async});
   warn_of_overrun(made, of);
   unmap_pages(made, of.bytes);
   return cudaSuccess;

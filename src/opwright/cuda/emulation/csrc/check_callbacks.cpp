@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check_quick.h"
+#include "check_streams.h"
 
 namespace {
 
@@ -22,8 +23,11 @@ bool releases(int order) { return order >= release; }
 /* Before an atomic operation of compiled code. */
 template <class T>
 void before(const volatile void *address, How how, int order, uintptr_t code) {
-  if (!in_kernel()) return;
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  if (!in_kernel()) {
+    if (how != How::atomic_write) opwright::emulation::check::host_saw(at);
+    return;
+  }
   access(at, sizeof(T), how, Scope::device, code);
   if (opwright::emulation::check::live->attention.atomic)
     return; /* part of a function of CUDA's, which says itself what it is */
@@ -93,8 +97,11 @@ void waits(uintptr_t code) {
 }
 
 void volatile_access(uintptr_t address, unsigned size, How how, uintptr_t code) {
-  if (!in_kernel()) return;
   const bool writes = how == How::atomic_write;
+  if (!in_kernel()) {
+    if (!writes) opwright::emulation::check::host_saw(address);
+    return;
+  }
   if (writes) reads.times = 0;
   if (opwright::emulation::check::own_memory(address)) {
     access(address, size, writes ? How::write : How::read, Scope::device, code);

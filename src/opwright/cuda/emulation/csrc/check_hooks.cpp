@@ -209,6 +209,7 @@ void device_allocated(void *memory, size_t bytes, const char *what, bool empty) 
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
   add_region(low, low + bytes, what, empty ? Kind::allocated : Kind::for_both, 0, empty ? Use::written : Use::changed);
+  if (!empty) host_shares(low, low + bytes);
 }
 
 void lent_to_call(const void *memory, size_t bytes, const char *name, size_t element, Use use) {
@@ -249,7 +250,8 @@ void copied(void *to, const void *from, size_t size, const StreamWork &work) {
     if (into && said.empty()) said = copy_touches(*into, target, size, true, work);
     if (of && said.empty() && (!into || into->kind == Kind::for_both)) said = from_nothing(source, size, of->element);
     work_ends();
-    if (work.async && into && into->kind == Kind::for_both) copy_to_host(target, size, work);
+    if (work.async && into && into->kind == Kind::for_both) copy_with_host(target, size, true, work);
+    if (work.async && of && of->kind == Kind::for_both) copy_with_host(source, size, false, work);
     if (!work.async || !into) stream_waited(work.stream); /* a copy to the host's pageable memory is waited for */
   }
   if (!said.empty()) say_of_the_host(said);
@@ -302,13 +304,24 @@ void awaited(void *memory, size_t bytes) {
     opened(*live, *region, granule).write = {};
 }
 
-void device_freed(void *memory) {
+/* Memory that is freed in a stream's order is used for something else from then on, as if the stream wrote it. */
+void device_freed(void *memory, const StreamWork &work) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
-  const BetweenLaunches alone;
-  const Region *region = region_at(low);
-  const uintptr_t high = region ? region->high : low;
-  if (remove_region(low)) remember_freed(low, high);
-  check::device_waited();
+  std::string said;
+  {
+    const BetweenLaunches alone;
+    Region *region = region_at(low);
+    const uintptr_t high = region ? region->high : low;
+    if (work.async && region && region->shadow) {
+      ++live->now;
+      work_begins(work, work.name);
+      said = copy_touches(*region, low, high - low, true, work);
+      work_ends();
+    }
+    if (remove_region(low)) remember_freed(low, high);
+    if (!work.async) check::device_waited();
+  }
+  if (!said.empty()) say_of_the_host(said);
 }
 
 void grid_barrier(unsigned) { meet_grid(); }
@@ -335,11 +348,12 @@ const bool installed = [] {
 
 }  // namespace
 
-BetweenLaunches::BetweenLaunches() : locks_(!in_kernel()) {
-  if (locks_) launching.lock();
+BetweenLaunches::BetweenLaunches(bool waits) : locks_(!in_kernel()), is_alone_(true) {
+  if (locks_ && waits) launching.lock();
+  else if (locks_) is_alone_ = launching.try_lock();
 }
 BetweenLaunches::~BetweenLaunches() {
-  if (locks_) launching.unlock();
+  if (locks_ && is_alone_) launching.unlock();
 }
 
 void stop(const char *kind, const std::string &text) { fault(kind, text.c_str()); }

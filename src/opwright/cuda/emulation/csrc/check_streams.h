@@ -21,11 +21,15 @@ void device_waited();
 void event_recorded(const void *event, const void *stream);
 void event_waited(const void *event, const void *stream, bool by_host);
 
-/* A copy to memory that the host can read at once (cudaMallocHost), which it hasn't waited for; and which one that is of an address,
- * or "". */
-void copy_to_host(uintptr_t address, size_t size, const StreamWork &work);
-std::string copy_awaited(uintptr_t address);
-bool copies_awaited(); /* any */
+/* There is memory that the host and kernels share: the host is one that has to wait. */
+void host_shares(uintptr_t low, uintptr_t high);
+/* A copy to or from memory that the host can touch at once (cudaMallocHost), which it hasn't waited for. */
+void copy_with_host(uintptr_t address, size_t size, bool writes, const StreamWork &work);
+/* Which work the host hasn't waited for, and why it should before it touches the memory: "cudaMemcpyAsync at a.cu:3 writes", or "". */
+std::string host_is_ahead_of(uintptr_t address, size_t size, bool writes);
+bool host_may_be_ahead(uintptr_t address); /* a few instructions */
+/* The host has read a flag that it shares with kernels: it knows of the work that has set it. */
+void host_saw(uintptr_t address);
 
 /* A copy touches memory of the device: held against unordered work, and noted for the work to come. A report, or "". */
 std::string copy_touches(Region &region, uintptr_t address, size_t bytes, bool writes, const StreamWork &work);

@@ -67,6 +67,13 @@ OPWRIGHT_EMULATION_API cudaError_t wait_for_device(const Called &called = {});
 /* What the host does in a stream at once, an algorithm or a callback, can't be captured: an error, and the capture is invalid. The
  * second is of a call that doesn't say in which stream: of any that this thread captures. */
 OPWRIGHT_EMULATION_API cudaError_t host_work(const Called &called);
+/* A function of the host runs in the order of a stream: it is ahead of nothing that it uses. */
+OPWRIGHT_EMULATION_API void host_function(bool begins);
+struct HostFunction {
+  HostFunction() { host_function(true); }
+  ~HostFunction() { host_function(false); }
+  HostFunction(const HostFunction &) = delete;
+};
 OPWRIGHT_EMULATION_API void host_work_of_thread(const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream, unsigned flags = 0);

@@ -53,7 +53,7 @@ struct Hooks {
   void (*atomic_begin)(const void *address, size_t bytes, bool exchanges);
   void (*atomic_end)(const void *address, size_t bytes);
   void (*device_allocated)(void *memory, size_t bytes, const char *what, bool empty); /* by the runtime API */
-  void (*device_freed)(void *memory);
+  void (*device_freed)(void *memory, const StreamWork &work);
   void (*grid_barrier)(unsigned epoch); /* all blocks of a cooperative launch have come */
   void (*lent)(const void *memory, size_t bytes, const char *name, size_t element, Use use);
   void (*taken_back)(const void *memory, size_t bytes);
