@@ -149,7 +149,8 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   }
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
   void copy_data(void *to, const void *from, size_t bytes) const override {
-    std::memcpy(to, from, bytes);
+    // A copy that the checker sees by itself would count as written, whatever its source.
+    __builtin_memcpy(to, from, bytes);
     if (const emulation::Hooks *checker = emulation::hooks()) checker->moved(to, from, bytes);
   }
   void *raw_alloc(size_t bytes) override {
