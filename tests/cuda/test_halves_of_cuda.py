@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,14 @@ import torch
 
 import opwright
 from opwright.codegen import KernelSource
+from opwright.codegen.library import half_of_cuda
 from opwright.cuda import find_backend
 from opwright.cuda.nvrtc import Nvrtc
+from opwright.cuda.nvrtc.discovery import find_nvrtc
 from opwright.errors import CompileError
 from opwright.signature import DType
-from opwright.toolchain import Options
+from opwright.sources.cpp.directives import includes
+from opwright.toolchain import Options, header_dir
 
 Write = Callable[..., Path]
 
@@ -48,15 +52,67 @@ __global__ void of_any(Tensor<const T, 1> x, Tensor<T, 1> y) {
 
 @pytest.mark.sampled(3)
 @pytest.mark.slow
+@pytest.mark.parametrize("header", ["cuda_fp16.h", "cuda_bf16.h"])
 @pytest.mark.parametrize("name", ["nvcc", "nvrtc", "emulate"])
-def test_cudas_own_halves(name: str, write: Write) -> None:
+def test_cudas_own_halves(name: str, header: str, write: Write) -> None:
     if name == "nvcc" and not shutil.which("nvcc"):
         pytest.skip("no nvcc on the PATH")
     if name == "nvrtc" and (problem := Nvrtc().missing()):
         pytest.skip(problem)
-    source = KernelSource(write(HALVES, "own_halves.cu"), Options(), backend=find_backend(name))
+    text = HALVES.replace("cuda_fp16.h", header)
+    source = KernelSource(write(text, "own_halves.cu"), Options(), backend=find_backend(name))
     path = source.library({"T": DType.F16}, device="cuda")
     assert path.endswith(".so")
+
+
+def including(headers: set[str], folder: Path, patterns: Sequence[str]) -> set[str]:
+    """The files of a folder that include one of the headers, directly or not, whatever the conditions."""
+    users: dict[str, set[str]] = {}
+    for file in (file for pattern in patterns for file in folder.glob(pattern) if file.is_file()):
+        path = os.path.relpath(file, folder)
+        for include in includes(file.read_text(errors="replace")):
+            near = os.path.normpath(os.path.join(os.path.dirname(path), include.name))
+            name = near if include.quoted and (folder / near).is_file() else os.path.normpath(include.name)
+            users.setdefault(name, set()).add(path)
+    found, waiting = set[str](), [*headers]
+    while waiting:
+        new = users.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def test_half_is_cudas_beside_each_emulated_header_that_includes_its_own() -> None:
+    found = including({"cuda_fp16.h"}, header_dir() / "opwright" / "emulation" / "shadow", ["**/*"])
+    assert {"cuda_bf16.h", "cuda_fp8.h", "cublas_v2.h", "cublasLt.h"} <= found
+    assert [name for name in sorted(found) if not half_of_cuda([name])] == []
+
+
+def test_half_is_cudas_beside_each_header_of_cuda_that_includes_its_own() -> None:
+    if problem := Nvrtc().missing():
+        pytest.skip(problem)
+    folder = Path(find_nvrtc().include_dirs[0])
+    own = {file.name for file in folder.glob("*.h")}
+    found = including({"cuda_fp16.h", "cuda/std/type_traits"}, folder, ["*.h", "cooperative_groups/**/*.h"])
+    assert {"cuda_bf16.h", "cuda_fp8.h", "cooperative_groups.h"} <= found
+    assert [name for name in sorted(found) if not half_of_cuda([name])] == []
+    assert [name for name in sorted(own - found - {"cuda_fp16.h", "mma.h"}) if half_of_cuda([name])] == []
+
+
+@pytest.mark.parametrize("header", ["cub/cub.cuh", "cuda/std/limits", "cuda/barrier", "mma.h", "cusparse.h"])
+def test_half_is_cudas_beside_headers_that_are_not_in_every_package(header: str) -> None:
+    assert half_of_cuda(["vector", header]) == "#define OPWRIGHT_CUDA_HALF\n"
+
+
+@pytest.mark.parametrize("header", ["cuda_runtime.h", "curand.h", "cufft.h", "cudnn.h", "cuda/helpers.h", "my_mma.h"])
+def test_half_is_opwrights_beside_other_headers(header: str) -> None:
+    assert half_of_cuda([header]) == ""
+
+
+def test_halves_of_cuda_by_the_header_of_bfloat16(write: Write) -> None:
+    ops = opwright.load(write(HALVES.replace("cuda_fp16.h", "cuda_bf16.h"), "halves_by_bf16.cu"), backend="emulate")
+    x = torch.linspace(-2, 2, 100, dtype=torch.float16)
+    assert torch.equal(ops.viewed(x), 3 * x)
 
 
 def test_halves_of_cuda_where_the_source_includes_their_header(write: Write) -> None:

@@ -140,9 +140,10 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
 
 
 _DECLARES_HALF = re.compile(
-    r"(?:cuda_fp(?:16|8|6|4)|mma|cublas\w*|cusparse\w*|cudnn\w*)\.h|(?:cub|thrust|cute|cutlass)/.*"
+    r"(?:cuda_(?:bf16|fp(?:16|8|6|4))|mma|cooperative_groups|curand_kernel|cublas\w*|cusparse\w*"
+    r"|cusolver(?:Dn|Mg|Sp\w*))\.h(?:pp)?|(?:cub|thrust|cute|cutlass|cooperative_groups)/.*|cuda/(?:std/)?\w+"
 )
-"""CUDA's header of ``__half``, and those that include it."""
+"""CUDA's header of ``__half``, and those that include it in CUDA 13, by nvcc or by NVRTC."""
 
 
 def half_of_cuda(included: Iterable[str]) -> str:

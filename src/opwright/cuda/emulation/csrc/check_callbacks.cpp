@@ -35,6 +35,12 @@ void before(const volatile void *address, How how, int order, uintptr_t code) {
   synchronise(at, Scope::device, acquires(order), writes, writes && releases(order));
 }
 
+void copy(uintptr_t to, uintptr_t from, size_t size, uintptr_t code) {
+  access_range(from, size, How::read, code);
+  access_range(to, size, How::write, code);
+  if (in_kernel()) opwright::emulation::check::copied_in_kernel(to, from, size);
+}
+
 }  // namespace
 
 #define CALLBACK extern "C" __attribute__((visibility("default")))
@@ -126,13 +132,11 @@ CALLBACK void __tsan_vptr_update(void **, void *) {}
 CALLBACK void __tsan_vptr_read(void **) {}
 
 CALLBACK void *__tsan_memcpy(void *to, const void *from, size_t size) {
-  access_range(AT(from), size, How::read, CODE);
-  access_range(AT(to), size, How::write, CODE);
+  copy(AT(to), AT(from), size, CODE);
   return memcpy(to, from, size);
 }
 CALLBACK void *__tsan_memmove(void *to, const void *from, size_t size) {
-  access_range(AT(from), size, How::read, CODE);
-  access_range(AT(to), size, How::write, CODE);
+  copy(AT(to), AT(from), size, CODE);
   return memmove(to, from, size);
 }
 CALLBACK void *__tsan_memset(void *to, int value, size_t size) {

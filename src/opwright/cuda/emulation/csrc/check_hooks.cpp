@@ -71,6 +71,7 @@ void launch_begin(const Launch &launch) {
   l.attention = {}, l.attention.streams = !l.unordered.empty();
   l.keeps_writes = several_streams();
   l.blocks.clear(), l.turns.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
+  l.range = l.stored = l.loaded = {}, l.one_line.clear();
   l.numbers.clear(), l.instructions.resize(1);
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
   r.dynamic = launch.configuration.shared;
@@ -134,6 +135,7 @@ void block_begin(Context &context) {
 
 void settle_pending() {
   if (live->attention.pending) settle();
+  live->stored = live->loaded = {}; /* of another thread from now on */
 }
 
 void block_end(Context &) { settle_pending(); }

@@ -143,6 +143,11 @@ struct Region {
       at += here, bytes -= here;
     }
   }
+  /* The opposite, as long as anything is known of it. */
+  void unmark(uintptr_t address, size_t bytes) {
+    for (uintptr_t at = address - low; bytes && !written.empty(); ++at, --bytes)
+      written[at / 64] &= ~(uint64_t(1) << at % 64);
+  }
   /* From `address` on, how many of `bytes` bytes in a row are written, or aren't. */
   size_t run(uintptr_t address, size_t bytes, bool are) const;
   bool shared() const { return kind == Kind::shared || kind == Kind::dynamic_shared; }

@@ -11,6 +11,7 @@
 #include "shared.h"
 #include "warp.h"
 #if defined(OPWRIGHT_EMULATION_CHECK)
+#include "copies.h"
 #include "local_arrays.h"
 #endif
 
