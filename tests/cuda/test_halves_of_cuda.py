@@ -12,7 +12,7 @@ import torch
 
 import opwright
 from opwright.codegen import KernelSource
-from opwright.codegen.library import half_of_cuda
+from opwright.codegen.library import half_of_cuda, missed_by_float16
 from opwright.cuda import find_backend
 from opwright.cuda.nvrtc import Nvrtc
 from opwright.cuda.nvrtc.discovery import find_nvrtc
@@ -144,3 +144,57 @@ def test_two_types_named_half_say_what_to_include(write: Write) -> None:
     __global__ void same(int N, const half *x, half *y) { if (threadIdx.x < N) y[threadIdx.x] = x[threadIdx.x]; }"""
     with pytest.raises(CompileError, match=r"both have a half: include cuda_fp16\.h in the source itself, and half is"):
         opwright.load(write(text, "hidden_halves.cu"), backend="emulate").same(torch.ones(3).half())
+
+
+SPECIALISED = """#include <cuda_fp16.h>
+template <class T> __device__ float number(T v) { return 100; }
+template <> __device__ float number<half>(half v) { return __half2float(v); }
+OPWRIGHT("twice(x: T[N]) -> (y: T[N]) where T in (f16, f32) launch over N, threads 64")
+template <class T> __global__ void twice(int N, const T *x, T *y) {
+  if (threadIdx.x < N) y[threadIdx.x] = T(2 * number(x[threadIdx.x]));
+}
+"""
+FOR_FLOAT16 = "template <> __device__ float number<float16>(float16 v) { return v; }\n"
+
+
+def test_a_specialisation_for_cudas_half_alone_is_warned_of(write: Write) -> None:
+    source = KernelSource(write(SPECIALISED, "specialised.cu"), Options(), backend=find_backend("emulate"))
+    with pytest.warns(UserWarning, match="specialised") as caught:
+        source.cuda_text({"T": DType.F16})
+    assert str(caught[0].message) == (
+        f"{source.path}: number is specialised for CUDA's half and not for float16: a type variable such as T is "
+        "Opwright's float16 for f16, for which the general template is used\n"
+        "  likely fix: specialise it for float16, too, as `template <> ... number<float16>`"
+    )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        (SPECIALISED, DType.F32),
+        (SPECIALISED.replace("OPWRIGHT", FOR_FLOAT16 + "OPWRIGHT"), DType.F16),
+        (SPECIALISED.replace("#include <cuda_fp16.h>", ""), DType.F16),
+    ],
+)
+def test_no_warning_where_no_specialisation_is_missed(text: str, dtype: DType, write: Write) -> None:
+    source = KernelSource(write(text, "specialised.cu"), Options(), backend=find_backend("emulate"))
+    assert "number" in source.cuda_text({"T": dtype}).text
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("template <> struct Of<__half> { int x; }; template <> struct Of<float> {};", ["Of"]),
+        ("template <int N> struct Of<half, N> {}; template <> struct my::With<const half *> {};", ["Of", "With"]),
+        ("template <> struct Of<half> {}; template <> struct Of<opwright::float16> {};", []),
+        ("template <> __device__ float f(half x);", ["f"]),
+        ("template <> __global__ void __launch_bounds__(256) f<half>(half *p) {}", ["f"]),
+        ("template <> vec<half> f<half, 3>(half x) {} template <> vec<float16> f<float16, 3>(float16 x) {}", []),
+        ("template <class T> struct Of { half x; }; template <class T> void f(half x, T y) {}", []),
+        ("template <> struct Of<half2> {}; template <class T, class = of<half>> void f(T x) { g<half>(x); }", []),
+        ("// template <> struct Of<half> {};", []),
+    ],
+)
+def test_which_specialisations_float16_misses(text: str, names: list[str]) -> None:
+    assert missed_by_float16(text) == names

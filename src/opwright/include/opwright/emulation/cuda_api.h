@@ -154,6 +154,15 @@ inline cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
 }
 inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
+/* As in CUDA 13; CUDA 12 has them with _v2. */
+inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = 0) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemAdvise_v2(const void *, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+inline cudaError_t cudaMemPrefetchAsync_v2(const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = 0) {
+  return cudaSuccess;
+}
 
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpy", file, line});
