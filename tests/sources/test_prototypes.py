@@ -33,6 +33,54 @@ def kinds(function: Function) -> list[tuple[str, str, str, bool]]:
 
 
 @pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("class T, bool B = (3 > 2)", ("T", "bool B = (3 > 2)")),
+        ("class T, int B = (1 << 5)", ("T", "int B = (1 << 5)")),
+        ("class T, int B = 1 << 5, int C = 64 >= 3", ("T", "int B = 1 << 5", None)),
+        ("int N, bool B = N < 3 && N >= 1 || !N", ("int N", "bool B = N < 3 && N >= 1 || !N")),
+        (
+            "class T, int N = ((2 < 3) ? int(sizeof(T)) : f(1, 2))",
+            ("T", "int N = ((2 < 3) ? int(sizeof(T)) : f(1, 2))"),
+        ),
+        ("class T, class = decltype(f(T()) > 2)", ("T", None)),
+        ("class T, class V = vec<vec<vec<T>>>, class W = vec<V>", ("T", "V", "W")),
+        ("template <class> class W, class T = W<int>, int N = 2", (None, "T", "int N = 2")),
+        ("class T, int N = int{3}, class... More", ("T", None, "class... More")),
+        ("char C = '>', char D = '(', int N = sizeof(\"a > b, {\")", (None, None, None)),
+    ],
+)
+def test_default_arguments_of_templates(parameters: str, expected: tuple[str | None, ...]) -> None:
+    others = "template <class T> void before(T x) {}\nint after(int y);\n"
+    function = f"template <{parameters}>\n__global__ void f(float *p, int n) {{ if (n > 3) {{ p[0] = n < 2; }} }}\n"
+    for text in (function + others, others + function, f"namespace of {{\n{function}}}\n{others}"):
+        found = only(text, "f", "cuda")
+        assert kinds(found) == [("p", "pointer", "float", False), ("n", "scalar", "int", False)]
+        assert len(found.template) == len(expected)
+        assert all(told in (None, given) for given, told in zip(found.template, expected, strict=True))
+        assert sorted(Declarations(text, "cuda").names()) == ["after", "before", "f"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "name"),
+    [
+        ("int n = int{3}", "n"), ("int n = (1 << 5)", "n"), ("bool n = (2 > 1)", "n"), ("S n = {1, {2}}", "n"),
+        ('const char *n = ")(,{"', "n"), ("F n = [](int x) { return x > 1; }", "n"), ("S n = S{S{}, 2}", "n"),
+    ],
+)  # fmt: skip
+def test_default_arguments_of_functions(parameter: str, name: str) -> None:
+    text = f"static void f(float *p, {parameter}, int m = 4) {{ g({{}}); }}\nint after(int y) {{ return y; }}\n"
+    assert [p.name for p in only(text, "f", "c++").parameters] == ["p", name, "m"]
+    assert Declarations(text, "c++").names() == ["f", "after"]
+
+
+@pytest.mark.parametrize("returns", ["enable_if_t<(N == 3), float>", "decltype(N = 2)", "enable_if_t<N == 3>"])
+def test_results_that_compare(returns: str) -> None:
+    assert only(f"template <int N>\n{returns} f(int n) {{ return N; }}", "f", "c++").template == ("int N",)
+    assert find("auto g = f(2), h = f(3);", "f", "c++") == []
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("void f(int n, const float *x) {}", [("n", "scalar", "int", False), ("x", "pointer", "float", True)]),

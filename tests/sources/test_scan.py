@@ -265,3 +265,13 @@ def test_only_the_needed_grammar_is_loaded_and_only_for_a_kernel() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n['tree_sitter_c'] False\n"
+
+
+@pytest.mark.parametrize(
+    "default", ["(3 > 2)", "(1 << 5)", "int{3}", "1 + sizeof(S{2, {}})", "'{'", "f([] { return 1; })"]
+)
+def test_default_arguments_before_the_function(default: str) -> None:
+    function = f"template <class T, int M = {default}> void f(Tensor<const T> x, Tensor<T> y) {{}}"
+    kernel = only(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{function}')
+    assert [p.name for p in kernel.function.parameters] == ["x", "y"]
+    assert len(kernel.function.template) == 2

@@ -15,6 +15,7 @@ from typing import Literal
 from opwright.aten.build import Extension, build_extension, is_cuda
 from opwright.aten.loading import import_module, load_library
 from opwright.aten.pytorch import EMULATION_VARIABLE, emulation
+from opwright.cuda.emulation import Emulate
 from opwright.errors import SourceError, ToolchainError, UnsupportedError
 from opwright.log import notice, progress
 from opwright.toolchain import cache_root
@@ -205,10 +206,21 @@ def _begin_emulation(backend: str) -> None:
     from opwright.aten.emulation.start import begin_with_torch
 
     if backend != "emulate":
-        raise ValueError(f"load() got backend={backend!r}, expected 'emulate' or None: nvcc, or the C++ compiler")
+        raise ValueError(
+            f"load() got backend={backend!r}, expected 'emulate' or None: nvcc, or the C++ compiler\n"
+            f"  likely fix: {_instead_of(backend)}"
+        )
     begin_with_torch()
     if not emulation():
         os.environ[EMULATION_VARIABLE] = "run"
+
+
+def _instead_of(backend: object) -> str:
+    if not isinstance(backend, Emulate):
+        return "leave backend out"
+    if backend.check:
+        return "opwright run --emulate --check script.py, with backend left out: PyTorch's device is checked, or isn't"
+    return "backend='emulate'"
 
 
 _CUDA_HEADERS = ["torch/types.h", "cuda.h", "cuda_runtime.h"]

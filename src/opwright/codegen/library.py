@@ -20,6 +20,7 @@ from opwright.signature.model import OLD
 from opwright.signature.names import overload_of
 from opwright.signature.scalar_kinds.choices import Choice
 from opwright.sources import Argument, Kernel
+from opwright.sources.cpp.tokens import without_comments
 from opwright.sources.matching import match
 from opwright.sources.matching.by_position import variables_by_parameter
 
@@ -140,9 +141,10 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
 
 
 _DECLARES_HALF = re.compile(
-    r"(?:cuda_fp(?:16|8|6|4)|mma|cublas\w*|cusparse\w*|cudnn\w*)\.h|(?:cub|thrust|cute|cutlass)/.*"
+    r"(?:cuda_(?:bf16|fp(?:16|8|6|4))|mma|cooperative_groups|curand_kernel|cublas\w*|cusparse\w*"
+    r"|cusolver(?:Dn|Mg|Sp\w*))\.h(?:pp)?|(?:cub|thrust|cute|cutlass|cooperative_groups)/.*|cuda/(?:std/)?\w+"
 )
-"""CUDA's header of ``__half``, and those that include it."""
+"""CUDA's header of ``__half``, and those that include it in CUDA 13, by nvcc or by NVRTC."""
 
 
 def half_of_cuda(included: Iterable[str]) -> str:
@@ -151,6 +153,23 @@ def half_of_cuda(included: Iterable[str]) -> str:
     Two types of that name would be ambiguous in every line that uses it.
     """
     return "#define OPWRIGHT_CUDA_HALF\n" if any(map(_DECLARES_HALF.fullmatch, included)) else ""
+
+
+_SPECIALISED = re.compile(
+    r"\btemplate\s*<\s*>(?P<function>[^;{}]*?\b(?!__)\w+\s*(?:<[^<>]*>\s*)?\([^;{}]*)[;{]"
+    r"|\btemplate\s*<[^;{}]*?>\s*(?:struct|class)\s+(?P<type>[\w:]+\s*<[^;{}]*>)"
+)
+_ITS_NAME = re.compile(r"\b(?!__)(\w+)\s*(?:<[^<>]*>\s*)?\(|^[\w:]*?(\w+)\s*<")
+
+
+def missed_by_float16(text: str) -> list[str]:
+    """Return the templates that a source specialises for CUDA's ``half`` and not for ``float16``, which `T` is."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for found in _SPECIALISED.finditer(without_comments(text)):
+        head = found["function"] or found["type"]
+        if (name := _ITS_NAME.search(head)) and (kind := re.search(r"\b(?:(float16)|half|__half)\b", head)):
+            names[bool(kind[1])].append(name[1] or name[2])
+    return [name for name in dict.fromkeys(names[False]) if name not in names[True]]
 
 
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
-from opwright.codegen.library import Instance, half_of_cuda, instance_name, library_text
+from opwright.codegen.library import Instance, half_of_cuda, instance_name, library_text, missed_by_float16
 from opwright.codegen.taped import check_derivable
 from opwright.errors import SourceError
 from opwright.signature import DType, Signature
@@ -217,8 +217,22 @@ class KernelSource:
     def _cuda_text(self, instances: Sequence[Instance], device: str) -> CudaText:
         path = self.path.resolve()
         half = half_of_cuda(every_include(self.text, path, [*map(Path, self.options.include_dirs)]))
+        if half and any(DType.F16 in instance.types.values() for instance in instances):
+            self._warn_of_halves()
         text = library_text(str(path), self.user_text(cuda=True), instances, device, half)
         return CudaText(path.stem, text, path, self.source.kernels)
+
+    def _warn_of_halves(self) -> None:
+        """Warn of specialisations for CUDA's half, which calls with a type variable silently pass by."""
+        if names := missed_by_float16(self.text):
+            import warnings
+
+            warnings.warn(
+                f"{self.path}: {', '.join(names)} is specialised for CUDA's half and not for float16: a type variable "
+                "such as T is Opwright's float16 for f16, for which the general template is used\n  likely fix: "
+                f"specialise it for float16, too, as `template <> ... {names[0]}<float16>`",
+                stacklevel=2,
+            )
 
     def _instances(self, *assignments: Mapping[str, DType], device: str = "cpu") -> Iterator[Instance]:
         for types in assignments:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opwright.record import record
-from opwright.sources.cpp.tokens import MalformedError, Token, readable
+from opwright.sources.cpp.tokens import MalformedError, Token, is_within_parameters, readable
 
 _MARK = re.compile(r"\bOPWRIGHT\b")
 _RAW = re.compile(r'(?:u8|[uUL])?R"([^(]*)\((.*)\)\1"\w*', re.DOTALL)
@@ -196,14 +196,18 @@ def _literal(token: Token) -> tuple[str, int]:
 
 def _head(parts: Sequence[Token]) -> tuple[int, int]:
     """Return the start and end of the next function's head; a ``;`` right after the annotation is skipped."""
-    start, depth, empty = parts[0].start, 0, True
+    start, depth, empty, before = parts[0].start, 0, True, ""
     for part in parts:
         if part.kind == "code":
             if _MARK.search(part.text):
                 break
+            before += part.text
             depth += part.text.count("(") - part.text.count(")")
             empty = empty and not part.text.strip()
         elif part.kind == "brace" and depth <= 0:
+            if part.text != ";" and is_within_parameters(before):
+                before += part.text
+                continue
             if part.text == "{":
                 return start, part.start
             if part.text == "}":

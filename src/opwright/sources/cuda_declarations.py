@@ -113,7 +113,7 @@ class Reader:
         tokens, text = self._tokens, self._tokens.all[at].text
         self._words.append(text)
         if text == "template" and tokens.is_sign(at + 1, "<"):
-            behind = tokens.after_angle(at + 1)
+            behind = tokens.after_template_list(at + 1)
             return behind if behind is not None else at + 1
         if text in _AGGREGATES and self._parameters is None and self._class is None:
             self._aggregate = True

@@ -26,6 +26,7 @@ _CUDA_WORDS = re.compile(
     rb"\b__(?:global|host|device|forceinline|noinline)__\b|"
     rb"\b__(?:launch_bounds|cluster_dims|block_size|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
 )
+_BRACED = re.compile(rb"=\s*\{")
 _WHY_NOT_C = "` is C++, and this is C; C++ is given in files `*.cpp`, or as `cpp="
 
 
@@ -42,7 +43,7 @@ def read_function(text: str, language: Language, namespace: tuple[str, ...], lin
     parser = tree_sitter.Parser(_grammar(language))
     written = text.encode("utf-8", "surrogateescape")
     head = _without_cuda(written) if language == "cuda" else written
-    head = with_complex_joined(head)
+    head = _without_braced_defaults(with_complex_joined(head))
     root = parser.parse(head + b"{}").root_node
     declarator = next((node for node in _walk(root) if node.type == "function_declarator"), None)
     name = declarator.child_by_field_name("declarator") if declarator else None
@@ -64,6 +65,18 @@ def read_function(text: str, language: Language, namespace: tuple[str, ...], lin
 def _without_cuda(head: bytes) -> bytes:
     """Replace CUDA's specifiers before a function's name by spaces: the rest is C++, at unchanged offsets."""
     return _CUDA_WORDS.sub(lambda found: re.sub(rb"[^\n]", b" ", found.group()), head)
+
+
+def _without_braced_defaults(head: bytes) -> bytes:
+    """Replace default arguments such as ``= {1, 2}``, which the grammar lacks, by 0; offsets don't change."""
+    at = 0
+    while found := _BRACED.search(head, at):
+        at, depth, opened = found.end(), 1, found.end() - 1
+        while at < len(head) and depth:
+            depth += {b"{": 1, b"}": -1}.get(head[at : at + 1], 0)
+            at += 1
+        head = head[:opened] + b"0" + re.sub(rb"[^\n]", b" ", head[opened + 1 : at]) + head[at:]
+    return head
 
 
 @functools.cache

@@ -15,7 +15,15 @@ from opwright.record import record
 from opwright.sources.annotations import Scopes
 from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.line_markers import LineMarkers
-from opwright.sources.cpp.tokens import blank, line_of, readable, segments
+from opwright.sources.cpp.tokens import (
+    Tokens,
+    after_template_lists,
+    blank,
+    is_within_parameters,
+    line_of,
+    readable,
+    segments,
+)
 from opwright.sources.function_heads import UnreadableError, read_function
 from opwright.sources.model import VIEWS, Function, Parameter
 from opwright.sources.types import SPECIFIERS, standard_spelling
@@ -118,7 +126,6 @@ def with_standard_types(function: Function) -> Function:
 
 _HEAD = re.compile(r"(?:^|[^\w.>:~])((?:\w+\s*::\s*)*(\w+))\s*\(", re.ASCII)
 _ADDED = re.compile(r"\b(?:__attribute__|__attribute|__asm__|__asm|asm|__declspec|_Alignas|__nonnull)\s*(?=\()")
-_TEMPLATE = re.compile(r"^template\s*<(?:[^<>]|<[^<>]*>)*>")
 _MARKED_GLOBAL = re.compile(r"__attribute__\s*\(\(\s*(?:__)?global(?:__)?\s*\)\)")
 """What ``__global__`` is after preprocessing with CUDA's own headers."""
 _WORDS = re.compile(r"\b(?:__extension__|__restrict__|__restrict|restrict|_Noreturn|__signed__|extern)\b")
@@ -205,17 +212,31 @@ def are_same(functions: Iterable[Function]) -> bool:
 
 def _head(text: str, name: str) -> tuple[int, int] | None:
     """Return the offsets of the name and the end of the parameters if `text` is the head of the function `name`."""
-    for match in _HEAD.finditer(text):
+    first = after_template_lists(text)
+    for match in _HEAD.finditer(text, first):
         if match.group(2) != name:
             continue
-        before = _TEMPLATE.sub("template ", text[: match.start(1)])
-        if "=" in before or re.match(r"typedef\b", before) or not before.strip():
+        before = text[first : match.start(1)]
+        if _assigns(before) or re.match(r"typedef\b", before) or not (first or before.strip()):
             return None
         if not _balanced(before):
             return None
         end = _closed(text, match.end() - 1)
         return None if end is None else (match.start(2), end)
     return None
+
+
+def _assigns(before: str) -> bool:
+    """Return whether there is an assignment outside brackets: ``auto x = f(2)`` declares no ``f``."""
+    if "=" not in before:
+        return False
+    tokens, at = Tokens(before), 0
+    while at < len(tokens.all):
+        if tokens.is_sign(at, "="):
+            return True
+        behind = tokens.after_angle(at) if tokens.is_sign(at, "<") else None
+        at = behind or (tokens.partner.get(at, at) if tokens.is_sign(at, "(", "[", "{") else at) + 1
+    return False
 
 
 def _balanced(text: str) -> bool:
@@ -307,9 +328,16 @@ class _Splitter:
             if was_inside and not self._scopes.in_body:  # another branch begins outside
                 self._aggregate.clear()
                 self._begin(offset)
-        self._add(text if kind == "code" else blank(text))
+        self._add(text if kind == "code" else self._blank(kind, text))
         if kind != "directive":
             self._scopes.take(kind, text)
+
+    def _blank(self, kind: str, text: str) -> str:
+        """Return blanks for a segment, behind an empty literal for a literal, which may be a default argument."""
+        stand_in = {"string": '""', "char": "0"}.get(kind, "")
+        if kind == "string" and self._pieces and self._pieces[-1].rstrip().endswith("extern"):
+            stand_in = ""
+        return stand_in + blank(text[len(stand_in) :])
 
     def _brace(self, text: str, offset: int) -> Iterator[Statement]:
         inside = self._scopes.in_body
@@ -338,7 +366,7 @@ class _Splitter:
             self._aggregate.append(True)
             self._pieces.append(" ")
         elif self._scopes.in_body:
-            continues = bool(_AGGREGATE.search(before))
+            continues = bool(_AGGREGATE.search(before)) or is_within_parameters(before)
             self._aggregate.append(continues)
             if not continues:
                 yield from self._statement(defined=True)

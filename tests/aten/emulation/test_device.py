@@ -13,6 +13,7 @@ import pytest
 import torch  # noqa: F401 - a process that has it is refused
 from click.testing import CliRunner
 
+import opwright
 from opwright._version import __version__
 from opwright.aten.emulation import library
 from opwright.aten.emulation.start import begin_with_torch
@@ -127,29 +128,30 @@ except RuntimeError as error:
 
 
 @pytest.mark.exhaustive
-def test_a_race_is_found_at_its_line(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""{IMPORT}
-m = load("scale", [{str(EXTENSION / "scale.cpp")!r}, {str(EXTENSION / "scale.cu")!r}])
-x = torch.arange(300.0)
-y, total = m.scaled(x.cuda(), 2.0)
-torch.testing.assert_close(y.cpu(), x * 2)
-gathered = torch.nn.functional.embedding(torch.tensor([2, 0, 1], device="cuda"), torch.rand(3, 1, device="cuda"))
-torch.testing.assert_close(m.scaled(gathered.flatten(), 3.0)[0], 3 * gathered.flatten())
-for wait in (lambda other: other.wait_stream(first), lambda other: other.wait_event(first.record_event())):
-    first, second = torch.cuda.Stream(), torch.cuda.Stream()
-    with torch.cuda.stream(first):
-        y, total = m.scaled(x.cuda(), 2.0)
-    wait(second)
-    with torch.cuda.stream(second):
-        torch.testing.assert_close(m.scaled(y, 2.0)[0].cpu(), x * 4)
-print("the right kernel passed")
-m.reversed(torch.arange(64.0).cuda())
-"""
-    )
-    said = emulated(script, check=True, status=1)
-    assert "the right kernel passed" in said
+def test_what_is_found() -> None:
+    said = emulated(HERE / "checked.py", check=True, status=1)
+    assert "what is right passed" in said
+    assert "no report" not in said
+    assert "memory.cpp" not in said
+    resized = " that aten::resize_ made"
+    for at, size, made in ((8, 32, ""), (16, 32, ""), (0, 28, resized), (12, 36, resized), (0, 64, "")):
+        assert re.search(
+            rf"scale\.cu:\d+: read of memory that nobody has written\n.*\n  got: 4 bytes, byte {at} of the {size} "
+            rf"bytes of a tensor{made}, which nothing has written yet\n  likely fix: .* with torch\.zeros in place of",
+            said,
+        ), (at, said)
+    fix = "let one wait for the other: second.wait_stream(first), or an event; or torch.cuda.synchronize()"
+    assert re.search(
+        r"race between two streams\n  got: aten::sum reads byte 0 of the 256 bytes of a tensor and more; scale<.*> at "
+        rf".*scale\.cu:\d+ wrote it, in another stream, and nothing orders the two\n  likely fix: {re.escape(fix)}",
+        said,
+    ), said
+    assert re.search(
+        r"scale\.cu:\d+: race between two streams\n.*\n  got: a read of 4 bytes, byte 0 of the 256 bytes of a tensor; "
+        r"aten::mul wrote it, in another stream",
+        said,
+    ), said
+    assert "aten::exp reads byte 16 of the 96 bytes of a tensor and more; aten::fill_ wrote it" in said
     line = next(i for i, text in enumerate((EXTENSION / "scale.cu").read_text().splitlines(), 1) if "a race" in text)
     assert re.search(rf"scale\.cu:{line}: data race in global memory", said), said
 
@@ -276,8 +278,15 @@ def test_a_process_that_has_pytorch_is_refused() -> None:
     for begin in (begin_with_torch, lambda: load("scale", "scale.cu", backend="emulate")):
         with pytest.raises(ToolchainError, match=f"^{re.escape(text)}$"):
             begin()
-    with pytest.raises(ValueError, match=r"^load\(\) got backend='nvcc', expected 'emulate' or None"):
-        load("scale", "scale.cu", backend="nvcc")  # type: ignore[arg-type]
+    checked = "opwright run --emulate --check script.py, with backend left out: PyTorch's device is checked, or isn't"
+    for backend, fix in (
+        ("nvcc", "leave backend out"),
+        (opwright.emulate(), "backend='emulate'"),
+        (opwright.emulate(check=True), checked),
+    ):
+        text = f"load() got backend={backend!r}, expected 'emulate' or None: nvcc, or the C++ compiler\n  likely fix: "
+        with pytest.raises(ValueError, match=f"^{re.escape(text + fix)}$"):
+            load("scale", "scale.cu", backend=backend)  # type: ignore[arg-type]
 
 
 def test_check_is_of_emulation() -> None:

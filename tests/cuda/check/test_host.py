@@ -29,6 +29,12 @@ OPWRIGHT("writes(x: f32[N]) -> (y: f32[N])")
 void writes(Tensor<const float, 1> x, Tensor<float, 1> y) {
   for (int i = 0; i < 2; ++i) y[i] = 0;  // write
 }
+OPWRIGHT("copies(x: f32[N]) -> (y: f32[N])")
+void copies(Tensor<const float, 1> x, Tensor<float, 1> y) {
+  float some[6];
+  memcpy(some, x.data(), sizeof(some));  // copy
+  doubled<<<1, 64>>>(x.data(), y.data(), int(some[0]));
+}
 OPWRIGHT("raises(x: f32[N]) -> (y: f32[N])")
 void raises(Tensor<const float, 1> x, Tensor<float, 1> y) {
   OPWRIGHT_CHECK(x[0] > 100, "too small");
@@ -45,14 +51,20 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "says"), [("reads", "a read of 4 bytes, x[0]"), ("writes", "a write of 4 bytes, y[0]")]
+    ("name", "says"),
+    [
+        ("reads", "a read of 4 bytes, x[0]"),
+        ("writes", "a write of 4 bytes, y[0]"),
+        ("copies", "a read of 24 bytes, x[0]"),
+    ],
 )
 def test_the_host_touches_a_tensor(ops: opwright.Operators, name: str, says: str) -> None:
     x = torch.full((8,), 8.0)
     with pytest.raises(opwright.KernelError) as caught:
         getattr(ops, name)(x)
     text = str(caught.value)
-    line = 1 + next(i for i, each in enumerate(SOURCE.splitlines()) if each.endswith(f"// {name[:-1]}"))
+    mark = {"reads": "// read", "writes": "// write", "copies": "// copy"}[name]
+    line = 1 + next(i for i, each in enumerate(SOURCE.splitlines()) if each.endswith(mark))
     assert f"host.cu:{line}: the host touches memory of the device" in text
     assert f"got: {says}, outside of every kernel" in text
     assert "likely fix: do it in a kernel, or copy with cudaMemcpyAsync" in text

@@ -112,7 +112,7 @@ def test_an_operator(write: Callable[..., Path], caplog: pytest.LogCaptureFixtur
     wrong = write(OPERATOR.replace("{value}", ""), "wrong_sums.cu")
     opwright.load(wrong, backend=opwright.emulate(check=True)).sums(x)
     (said,) = caplog.messages
-    assert re.match(rf"warning: {re.escape(str(wrong))}:[67]:\d+: (?:variable )?'sum' .*uninitialized", said)
+    assert re.match(rf"warning: {re.escape(str(wrong))}:[67]: (?:variable )?'sum' .*uninitialized", said)
     assert said.endswith(FIX)
 
 

@@ -54,6 +54,13 @@ EXPORT int kinds_of_memory() {
   EXPECT(cudaPointerGetAttributes(&of, host) == cudaSuccess && of.type == cudaMemoryTypeHost);
   EXPECT(cudaPointerGetAttributes(&of, managed) == cudaSuccess && of.type == cudaMemoryTypeManaged);
   EXPECT(cudaPointerGetAttributes(&of, &local) == cudaSuccess && of.type == cudaMemoryTypeUnregistered);
+  EXPECT(cudaMemAdvise(managed, 64, cudaMemAdviseSetReadMostly, 0) == cudaSuccess);
+  EXPECT(cudaMemAdvise(managed, 64, cudaMemAdviseSetAccessedBy, {cudaMemLocationTypeDevice, 0}) == cudaSuccess);
+  EXPECT(cudaMemPrefetchAsync(managed, 64, 0, 0) == cudaSuccess);
+  EXPECT(cudaMemPrefetchAsync(managed, 64, {cudaMemLocationTypeHost, 0}, 0, 0) == cudaSuccess);
+  int mode = 5, pageable = 5;
+  EXPECT(cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, 0) == cudaSuccess && mode == cudaComputeModeDefault);
+  EXPECT(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, 0) == cudaSuccess && !pageable);
   EXPECT(cudaFreeAsync(device, 0) == cudaSuccess && cudaFreeHost(host) == cudaSuccess);
   EXPECT(cudaFree(managed) == cudaSuccess);
   EXPECT(cudaMemGetInfo(&after, &total) == cudaSuccess && before == after);

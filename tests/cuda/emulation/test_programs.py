@@ -235,6 +235,16 @@ def test_an_order_or_a_number_of_workers_that_is_none() -> None:
             "sparse arrays can't be emulated (tex2D); likely fix: an array without cudaArraySparse",
         ),
         (
+            "int n;\n__global__ void __cluster_dims__(2, 1, 1) k(float *y) {}",
+            2,
+            "thread block clusters can't be emulated (__cluster_dims__); likely fix: a kernel without them",
+        ),
+        (
+            "int n;\n__cluster_dims__(2) __global__ void k(float *y) {}",
+            2,
+            "thread block clusters can't be emulated (__cluster_dims__); likely fix: a kernel without them",
+        ),
+        (
             "__global__ void k(double *y) {\n  *y = tex1D<double>(3ull, 1.f);\n}",
             2,
             "a texture has no values of this type; its types are char",

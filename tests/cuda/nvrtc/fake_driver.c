@@ -44,8 +44,15 @@ SHOWN int cuDevicePrimaryCtxRetain(void **context, int device) {
 }
 SHOWN int cuDeviceGetAttribute(int *value, int attribute, int device) {
   const int card = atoi(getenv("FAKE_CARD") ? getenv("FAKE_CARD") : "90");
-  *value = attribute == 75 ? card / 10 : attribute == 76 ? card % 10 : attribute == 16 ? 132 : 0;
-  return 0;
+  switch (attribute) {
+    case 1: return *value = 1024, 0; /* threads of a block, of a warp, of a multiprocessor */
+    case 10: return *value = 32, 0;
+    case 39: return *value = 1536, 0;
+    case 16: return *value = 132, 0; /* multiprocessors */
+    case 75: return *value = card / 10, 0;
+    case 76: return *value = card % 10, 0;
+    default: return *value = 0;
+  }
 }
 SHOWN int cuThreadExchangeStreamCaptureMode(int *mode) {
   const int before = *mode;
@@ -80,6 +87,10 @@ SHOWN int cuFuncGetAttribute(int *value, int attribute, const char *function) {
 }
 SHOWN int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const char *function, int threads, size_t shared) {
   return *blocks = threads > 512 ? 1 : 1536 / threads, 0;
+}
+SHOWN int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const char *function, int threads,
+                                                               size_t shared, unsigned flags) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
 }
 SHOWN int cuMemcpyAsync(size_t to, size_t from, size_t bytes, void *stream) {
   return note("cuMemcpyAsync", "%zx %zx %zu %p", to, from, bytes, stream);

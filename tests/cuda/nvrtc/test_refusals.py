@@ -60,34 +60,85 @@ def test_the_host_reads_a_variable_of_the_devices(build: Build, space: str) -> N
 
 
 UNCOVERED = """
+#include <cuda_runtime.h>
 #include <opwright/check.h>
 #define EXPORTED extern "C" __attribute__((visibility("default")))
-__global__ void k() {}
-EXPORTED int plain(int x) { return 2 * x; }
-EXPORTED const char *refused() {
-  static opwright::Failure kept;
-  void *p;
+#define CALLED(...) do { if (cudaError_t e = __VA_ARGS__) printf("%d", int(e)); } while (0)
+#include <stdio.h>
+__constant__ float table[4], scale;
+namespace of { __device__ int counter; struct Held { static __device__ float field; }; }
+__global__ void k(float *p) { *p = table[1] * scale + of::counter; }
+static opwright::Failure kept;
+static const char *of_calling(void (*function)()) {
   try {
-    k<<<1, 1>>>();
-    cudaMallocHost(&p, 16);
+    function();
   } catch (const opwright::Failure &failure) {
-    kept = failure;
+    return (kept = failure).message.text();
   }
-  return kept.message.text();
+  return "";
 }
+struct Aggregate { float a[4]; };
+static void *nowhere; static float *floats, h[4]; static const Aggregate *aggregates; static size_t n; static int i;
+EXPORTED int plain(int x) { return k<<<1, 1>>>(floats), 2 * x; }
 """
+CALLS = {
+    "cudaMallocHost(&nowhere, 16)": "cudaMallocHost",
+    "cudaMallocHost(&floats, 16)": "cudaHostAlloc",
+    "cudaMallocHost(&floats, 16, cudaHostAllocMapped)": "cudaHostAlloc",
+    "cudaMallocHost((void **)&floats, 16)": "cudaMallocHost",
+    "cudaHostAlloc(&aggregates, 16, cudaHostAllocDefault)": "cudaHostAlloc",
+    "cudaHostGetDevicePointer(&floats, h, 0)": "cudaHostGetDevicePointer",
+    "cudaMallocManaged(&floats, 16)": "cudaMallocManaged",
+    "cudaMallocPitch(&floats, &n, 16, 16)": "cudaMallocPitch",
+    "cudaMallocFromPoolAsync(&floats, 16, nullptr, nullptr)": "cudaMallocFromPoolAsync",
+    "cudaFreeHost(floats)": "cudaFreeHost",
+    "cudaMemcpy2D(floats, 16, h, 16, 16, 1, cudaMemcpyDefault)": "cudaMemcpy2D",
+    "cudaStreamAttachMemAsync(nullptr, floats)": "cudaStreamAttachMemAsync",
+    "cudaGetDeviceProperties((cudaDeviceProp *)nowhere, 0)": "cudaGetDeviceProperties",
+    "cudaGraphInstantiate((cudaGraphExec_t *)&nowhere, nullptr, nullptr, nullptr, 0)":
+        "cudaGraphInstantiate",
+    "cudaFuncSetCacheConfig(k, cudaFuncCachePreferL1)": "cudaFuncSetCacheConfig",
+    "cudaFuncSetSharedMemConfig(k, cudaSharedMemBankSizeEightByte)": "cudaFuncSetSharedMemConfig",
+    "cudaOccupancyAvailableDynamicSMemPerBlock(&n, k, 1, 32)": "cudaOccupancyAvailableDynamicSMemPerBlock",
+    "cudaOccupancyMaxActiveClusters(&i, k, (const cudaLaunchConfig_t *)nowhere)": "cudaOccupancyMaxActiveClusters",
+    "cudaLaunchKernelEx((const cudaLaunchConfig_t *)nowhere, k, floats)":
+        "cudaLaunchKernelExC, which a function of cuda_runtime.h calls,",
+    "cudaMemcpyToSymbol(table, h, sizeof(table))": "cudaMemcpyToSymbol",
+    "cudaMemcpyToSymbol<float>(scale, h, sizeof(float) * 1, 0, cudaMemcpyHostToDevice)": "cudaMemcpyToSymbol",
+    "cudaMemcpyToSymbolAsync(scale, h, 4, 0, cudaMemcpyDefault, 0)": "cudaMemcpyToSymbolAsync",
+    "::cudaMemcpyFromSymbol(h, of::Held::field, sizeof(float))": "cudaMemcpyFromSymbol",
+    "cudaMemcpyFromSymbolAsync(h, table, 4, 4, cudaMemcpyDeviceToHost)": "cudaMemcpyFromSymbolAsync",
+    "cudaGetSymbolAddress((void **)&floats, of::counter)": "cudaGetSymbolAddress",
+    "cudaGetSymbolSize(&n, table)": "cudaGetSymbolSize",
+    "cudaGraphAddMemcpyNodeToSymbol((cudaGraphNode_t *)&nowhere, 0, 0, 0, table, h, 4, 0, cudaMemcpyDefault)":
+        "cudaGraphAddMemcpyNodeToSymbol",
+}  # fmt: skip
+"""Calls with the types that people write, and the function that each needs."""
 
 
-def test_a_function_of_the_runtime_library_that_is_not_covered(build: Build) -> None:
-    """It is refused where it is called; the other functions of the source work."""
-    library = ctypes.CDLL(str(build(UNCOVERED, name="uncovered.cu")))
-    assert library.plain(20) == 40
-    library.refused.restype = ctypes.c_char_p
-    said = library.refused().decode()
-    assert said.startswith(
-        "cudaMallocHost needs nvcc: it is of CUDA's runtime library, which the NVRTC back end doesn't"
+def test_functions_of_the_runtime_library_that_are_not_covered(build: Build) -> None:
+    """Each is refused where it is called; the other functions of the source work."""
+    functions = (
+        f"EXPORTED const char *call_{i}() {{ return of_calling([] {{ CALLED({call}); }}); }}\n"
+        for i, call in enumerate(CALLS)
     )
-    assert 'likely fix: build it with nvcc: backend="nvcc" (the CUDA toolkit, or pip install nvidia-cuda-nvcc)' in said
+    library = ctypes.CDLL(str(build(UNCOVERED + "".join(functions), name="uncovered.cu")))
+    assert library.plain(20) == 40
+    for index, needed in enumerate(CALLS.values()):
+        function = library[f"call_{index}"]
+        function.restype = ctypes.c_char_p
+        assert re.match(
+            rf"{needed} needs nvcc: it is of CUDA's runtime library, which the NVRTC back end doesn't link\n"
+            r'  likely fix: build it with nvcc: backend="nvcc" \(the CUDA toolkit, or pip install nvidia-cuda-nvcc\)',
+            function().decode(),
+        )
+
+
+def test_a_symbol_that_is_passed_on(build: Build) -> None:
+    text = "__constant__ float table[4];\n__global__ void k(float *p) { *p = table[1]; }\n"
+    text += "template <class S> void fill(const S &s, float *p) { cudaMemcpyToSymbol(s, p, 4); }\n"
+    with pytest.raises(CompileError, match=r"table lies on the device alone: NVRTC's host half can neither read nor"):
+        build(f"{text}void g(float *p) {{ fill(table, p); }}\n")
 
 
 def test_a_device_library_in_host_code(build: Build) -> None:

@@ -54,7 +54,7 @@ def test_order_within_a_graph(files: Files, command: Command) -> None:
     for which, at in {2: "more at", 3: "more at", 5: "cudaMemcpyAsync at"}.items():
         status, out, err = command("emulate", "--check", "ordered.cu", "--", str(which))
         assert (status, out) == (70, ""), (which, err)
-        said = "the host is ahead of a copy" if which == 5 else "race between two streams"
+        said = "the host is ahead of the device" if which == 5 else "race between two streams"
         assert said in err, (which, err)
         assert re.search(f"{at} .*/ordered.cu:{22 if which == 5 else 17} ", err), (which, err)
     assert command("emulate", "ordered.cu", "--", "2")[:2] == (0, "4\n")  # unchecked, one after the other

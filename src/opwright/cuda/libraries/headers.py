@@ -11,7 +11,7 @@ from opwright.toolchain.compilers.nvcc import CUDA_HOME_VARIABLES, pip_folders
 
 _LIBRARIES = {
     r"cusolver\w*": "cuSOLVER", r"cudnn\w*": "cuDNN", r"npp\w*": "NPP", r"nvjpeg\w*": "nvJPEG", "nvrtc": "NVRTC",
-    r"cutensor\w*": "cuTENSOR", r"nvshmem\w*": "NVSHMEM", "nvml": "NVML", r"cupti\w*": "CUPTI",
+    r"cutensor\w*": "cuTENSOR", r"nvshmem\w*": "NVSHMEM", "nvml|nvidia-ml": "NVML", r"cupti\w*": "CUPTI",
     "cublasXt": "cuBLAS's interface for several GPUs", "cufftXt": "cuFFT's interface for several GPUs",
     "nvJitLink": "nvJitLink", "cufftw": "cuFFT's interface of FFTW", "cusparseLt": "cuSPARSELt", "cufile": "cuFile",
     r"cuda_pipeline\w*": "CUDA's pipeline of asynchronous copies", "cuda_fp[46]": "arithmetic of 4 and 6 bits",
@@ -34,6 +34,12 @@ def cccl_dir() -> str:
     return next((each for each in candidates if (Path(each) / "cuda/std/__cccl/compiler.h").is_file()), "")
 
 
+def not_emulated(name: str) -> str:
+    """Return which library of CUDA's a header (``cudnn``) or a file (``cudnn_static``) is of; "" if it is emulated."""
+    stem = name.removesuffix("_static")
+    return next((of for each, of in _LIBRARIES.items() if re.fullmatch(each, stem, re.IGNORECASE)), "")
+
+
 def explained(error: CompileError) -> CompileError:
     """Return an error that says which library a missing header is of, and what to do; or the same error."""
     text = str(error)
@@ -46,10 +52,7 @@ def explained(error: CompileError) -> CompileError:
         )
     if not header or "likely fix" in text:
         return error
-    of = next(
-        (name for each, name in _LIBRARIES.items() if re.fullmatch(rf"{each}(?:\.h)?", header, re.IGNORECASE)), ""
-    )
-    if of:
+    if of := not_emulated(header.removesuffix(".h")):
         what, fix = f"{of} isn't emulated", "leave that part out with #ifndef OPWRIGHT_EMULATION, or run it on a GPU"
     elif _OF_SAMPLES.fullmatch(header):
         what = f"{header} is of CUDA's samples, which aren't a part of the toolkit"

@@ -105,7 +105,7 @@ def _cuda_header_flags(nvrtc: Library) -> tuple[str, ...]:
     """Return the flags for CUDA's headers in the host half."""
     ours = header_dir() / "opwright" / "nvrtc"
     system = [word for folder in nvrtc.include_dirs for word in ("-isystem", folder)]
-    return ("-DOPWRIGHT_NVRTC_HOST", f"-I{ours / 'host'}", *system, "-idirafter", str(ours / "fallback"))
+    return ("-DOPWRIGHT_NVRTC_HOST", *system, "-idirafter", str(ours / "fallback"))
 
 
 def _preprocessing(options: Options, nvrtc: Library, shadow: ShadowFolders, beside: Path) -> tuple[str, ...]:

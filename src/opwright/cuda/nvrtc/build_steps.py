@@ -41,13 +41,15 @@ const size_t image_count = $count;
 """)
 _UNCOVERED = Template("""\
 extern "C" __attribute__((weak, visibility("hidden"))) int $name() {
-  opwright::detail::refuse("$name needs nvcc: it is of CUDA's runtime library, which the NVRTC back end doesn't link",
+  opwright::detail::refuse("$what needs nvcc: it is of CUDA's runtime library, which the NVRTC back end doesn't link",
     "\\n  likely fix: $way_out");
 }
 """)
 """A function that raises `opwright.KernelError` in whoever calls it; the source's other functions work."""
 _LINKED = re.compile(r"-lcuda(?:rt(?:_static)?)?$|libcuda(?:rt\w*)?\.(?:so|a)")
 _OF_RUNTIME = re.compile(r"cu(?:da)?[A-Z]\w*")
+_VERSION = re.compile(r"_v\d+|_pt[ds]s|_ptsz")
+"""What CUDA's headers add to the name that is written."""
 _DATA = Template("""\
 asm(".pushsection .rodata\\n.balign 64\\nopwright_image_$index:\\n.incbin $path\\n.byte 0\\n.popsection\\n");
 extern const unsigned char opwright_image_$index[] __attribute__((visibility("hidden")));
@@ -78,6 +80,13 @@ def uncovered_calls(host_object: Path, calls: Path) -> list[str]:
     covered = symbols(calls)
     wanted = symbols(host_object).undefined - covered.defined - covered.private
     return sorted(name for name in wanted if _OF_RUNTIME.fullmatch(name))
+
+
+def _refusal(name: str, written: set[str]) -> str:
+    """Return the definition of an uncovered function; `written` are the words of the author's code."""
+    shown = _VERSION.sub("", name)
+    what = shown if shown in written else f"{shown}, which a function of cuda_runtime.h calls,"
+    return _UNCOVERED.substitute(name=name, what=what, way_out=WAY_OUT.replace('"', '\\"'))
 
 
 _WORKER = Path(__file__).with_name("worker.py")
@@ -148,7 +157,8 @@ class DeviceHalf:
         in_parallel(jobs, compilation.processes)
         linked = any(_LINKED.search(flag) for flag in compilation.plan.link_flags)  # then the author's library has them
         uncovered = [] if linked else uncovered_calls(compilation.work / f"{index}.o", self.calls)
-        return [self._object(compilation, index, launched, uncovered)]
+        written = identifiers("".join(dict.fromkeys(text.values()))) if uncovered else set()
+        return [self._object(compilation, index, launched, [_refusal(name, written) for name in uncovered])]
 
     def _preprocessed(self, compilation: Compilation, index: int) -> dict[Target, str]:
         """Preprocess for each target, since code under `#if __CUDA_ARCH__ ...` may differ."""
@@ -191,12 +201,10 @@ class DeviceHalf:
         compilation.step(name, [sys.executable, "-I", "-S", str(_WORKER), str(work / f"{name}.job")])
 
     def _object(
-        self, compilation: Compilation, index: int, launched: Sequence[Instance], uncovered: Sequence[str]
+        self, compilation: Compilation, index: int, launched: Sequence[Instance], refusals: Sequence[str]
     ) -> Path:
         work = compilation.work
         source, result = work / "images.cpp", work / f"{index}-images.o"
-        way_out = WAY_OUT.replace('"', '\\"')
-        refusals = [_UNCOVERED.substitute(name=name, way_out=way_out) for name in uncovered]
         images = images_text(work, self.targets if launched else (), launched)
         source.write_text("#include <opwright/check.h>\n" + images + "".join(refusals), encoding="utf-8")
         command = [

@@ -15,7 +15,7 @@ from opwright.sources.cpp.edits import Edit, apply_edits
 from opwright.sources.cpp.line_markers import line_markers, place_of
 from opwright.sources.cpp.tokens import MalformedError, Tokens, identifiers
 from opwright.sources.cuda_declarations import Declaration, declarations
-from opwright.sources.launches import Piece, find_launches
+from opwright.sources.launches import Piece, find_launches, split_arguments
 
 HERE = "opwright_here"
 """A type in every kernel's host function; its mangled name identifies the kernel instance."""
@@ -29,9 +29,10 @@ _TYPE_WORDS = frozenset(
 )
 _OF_INTEREST = re.compile(
     r"<<<|opwright_(?:global|constant|shared|managed)|(?<!opwright_host\)\) )__attribute__\(\(opwright_device|"
-    r"\b(?:cub|thrust|cooperative_groups)\b"
+    r"\b(?:cub|thrust|cooperative_groups)\b|\bcuda\w+Symbol"
 )
-"""Code that has to be changed: launches and device-only declarations."""
+"""Code that has to be changed: launches, device-only declarations, and calls that take a variable on the device."""
+_OF_SYMBOLS = re.compile(r"cuda(?:\w+(?:To|From)Symbol(?:Async)?|GetSymbol(?:Address|Size))")
 _DEVICE_LIBRARIES = {"cub", "thrust", "cooperative_groups"}
 
 
@@ -52,8 +53,11 @@ def host_half(text: str) -> tuple[str, frozenset[str]]:
     gone = [_removed(decl, mentioned) for decl in left_out]
     spans = sorted((edit.start, edit.end) for edit in (*gone, *kernels) if edit.end > edit.start)
     refuse_extended_lambdas(own, tokens, spans)
-    variables = frozenset(decl.name for decl in left_out if decl.kind == "statement" and decl.name)
-    edits = [*gone, *kernels, *_launches(own, tokens, spans)]
+    variables = frozenset(
+        name for decl in left_out if decl.kind == "statement" for name in (decl.name, *decl.variables)
+    )
+    variables -= {""}
+    edits = [*gone, *kernels, *_launches(own, tokens, spans), *_symbols(tokens, variables)]
     return apply_edits(text, edits, keep_lines=True), variables
 
 
@@ -157,6 +161,24 @@ def _launches(text: str, tokens: Tokens, spans: list[tuple[int, int]]) -> Iterat
             yield Edit(launch.between.end, launch.between.end, ")")
     except MalformedError as error:
         raise SourceError(f"{place_of(text, error.offset)}: {error}") from None
+
+
+def _symbols(tokens: Tokens, variables: frozenset[str]) -> Iterator[Edit]:
+    """Yield the edits that leave device-only variables out of the arguments of functions such as `cudaMemcpyToSymbol`.
+
+    These are the runtime library's, so the calls raise an error. They have to compile: the file's other functions work.
+    """
+    for index, token in enumerate(tokens.all):
+        if token.kind != "word" or not _OF_SYMBOLS.fullmatch(token.text) or tokens.is_sign(index - 1, ".", "->"):
+            continue
+        opened = tokens.after_angle(index + 1) if tokens.is_sign(index + 1, "<") else index + 1
+        closed = tokens.partner.get(opened) if opened is not None and tokens.is_sign(opened, "(") else None
+        if opened is None or closed is None:
+            continue
+        yield Edit(token.end, tokens.all[opened].start)
+        for argument in split_arguments(tokens, opened + 1, closed):
+            if variables & identifiers(argument.of(tokens.text)):
+                yield Edit(*argument, "0")
 
 
 def _only_files_with(text: str, pattern: re.Pattern[str]) -> str:

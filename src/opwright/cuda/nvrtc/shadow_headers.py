@@ -55,7 +55,7 @@ def shadow_folders(text: str, beside: Path, folders: Sequence[str], cuda: Sequen
             continue
         is_cuda = _find(name, cuda) is not None
         device[name] = f"#pragma {INCLUDE_MARK} <{name}>\n" if is_cuda else ""
-        if is_cuda and not (_of_opwright() / "host" / name).exists():
+        if is_cuda:
             host[name] = "" if _DEVICE_ONLY.match(name) else _FOR_OTHERS.format(name=name)
     return ShadowFolders(_written(host), _written(device))
 

@@ -20,7 +20,7 @@ from opwright.cuda.emulation.runtime import check_flags
 from opwright.cuda.emulation.uninitialised import asking, with_warnings
 from opwright.cuda.libraries import THRUST, cccl_dir, explained
 from opwright.cuda.programs.command_line import Request, parse
-from opwright.cuda.programs.linking import linked
+from opwright.cuda.programs.linking import linked, not_linked
 from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain import Options, Unit, find_compiler, header_dir, include_line
 
@@ -93,7 +93,10 @@ def build_program(request: Request) -> Path:
     options = Options(
         exact=("-O0",), program=True, extra_ldflags=tuple(linked(request, objects)), identity="|".join(states)
     )
-    return _explained(Unit(request.sources[0].stem, "", request.sources[0], embeds=True), options)
+    try:
+        return build_emulated(Unit(request.sources[0].stem, "", request.sources[0], embeds=True), options).path
+    except CompileError as error:
+        raise not_linked(request, error) from None
 
 
 def _compiled_at_once(request: Request) -> list[Path]:
@@ -238,7 +241,10 @@ def _link(request: Request, objects: list[str], output: Path) -> None:
         return
     shared = ["-shared"] if request.product == "library" else []
     linker = find_compiler("c++").link_command
-    _run([*linker, *shared, *linked(request, [Path(path) for path in objects]), "-o", str(output)])
+    try:
+        _run([*linker, *shared, *linked(request, [Path(path) for path in objects]), "-o", str(output)])
+    except CompileError as error:
+        raise not_linked(request, error) from None
 
 
 def _run(command: list[str]) -> None:

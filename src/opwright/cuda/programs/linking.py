@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from opwright.cuda.emulation.runtime import NAME, build_runtime
-from opwright.cuda.libraries import build_libraries, needed
+from opwright.cuda.libraries import build_libraries, needed, not_emulated
 from opwright.cuda.programs.command_line import Request
-from opwright.errors import ToolchainError
+from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain import find_compiler
 from opwright.toolchain.binary.elf import needed_libraries, symbols
 
@@ -79,13 +79,29 @@ def _runtime(*, check: bool, relocatable: bool = False) -> Path:
     return build_runtime(check=check, program=True, relocatable=relocatable)
 
 
+def not_linked(request: Request, error: CompileError) -> CompileError:
+    """Return an error of the linker with what was left out, as it isn't emulated; or the same error."""
+    flags = [flag for flag in _left_out(request) if flag not in _OF_MPI]
+    told = "".join(f"\n  {flag} was left out: {not_emulated(flag[2:])} isn't emulated" for flag in flags)
+    return CompileError(f"{error}{told}") if told else error
+
+
 def _link_flags(request: Request) -> list[str]:
-    flags = [flag for flag in request.link_flags if flag not in _OF_MPI or _is_there(request, flag)]
-    return [*flags, "-pthread", "-ldl", "-lm"]
+    absent = _left_out(request)
+    return [*(flag for flag in request.link_flags if flag not in absent), "-pthread", "-ldl", "-lm"]
+
+
+def _left_out(request: Request) -> list[str]:
+    """Return the libraries that aren't here and that a program may be without.
+
+    MPI's aren't needed with the header that stands for it. Makefiles name libraries of CUDA's that nothing calls.
+    """
+    named = (flag for flag in request.link_flags if flag.startswith("-l"))
+    return [flag for flag in named if (flag in _OF_MPI or not_emulated(flag[2:])) and not _is_there(request, flag)]
 
 
 def _is_there(request: Request, flag: str) -> bool:
-    """Return whether a library is found: one of MPI's isn't needed with the header that stands for it."""
+    """Return whether a library is found."""
     name = f"lib{flag[2:]}.so"
     if any((Path(folder[2:]) / name).exists() for folder in request.link_flags if folder.startswith("-L")):
         return True

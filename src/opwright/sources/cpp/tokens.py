@@ -49,6 +49,8 @@ _SEGMENT = re.compile(
 )
 _SPLICE = re.compile(_CONTINUATION)
 _UNDECODED = re.compile("[\udc80-\udcff]")
+_TEMPLATE = re.compile(r"template\s*<")
+_BODY_BEGINS = re.compile(r"\)(?:\s|\b(?:const|noexcept|override|final)\b)*\Z")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -241,6 +243,39 @@ class Tokens:
             at += 1
         return None
 
+    def after_template_list(self, index: int) -> int | None:
+        """Return the index after the ``>`` that closes the template parameters opened by the ``<`` at `index`, or None.
+
+        A default argument may compare and shift: ``int N, bool B = (N > 2), bool C = N < 3 && N >= 1, int D = int{4}``.
+        A ``<`` behind a number or one of the list's own parameters is a comparison.
+        """
+        depth, at = 0, index
+        own, words, assigned = set[str](), list[str](), False  # words: of the current parameter, before its default
+        while at < len(self.all):
+            token = self.all[at]
+            text = token.text if token.kind == "sign" else ""
+            if text in {"(", "[", "{"}:
+                at = self.partner.get(at, len(self.all))
+            elif text in {";", ")", "]", "}", "<<<"}:
+                return None
+            elif text in {",", "="} and depth == 1:
+                if (
+                    not assigned
+                    and "template" not in words
+                    and (words[:1] not in (["class"], ["typename"]) or words[2:])
+                ):
+                    own |= {*words[-1:]}
+                words, assigned = [], text == "="
+            elif text == "<" and not (self.all[at - 1].kind == "number" or self.all[at - 1].text in own):
+                depth += 1
+            elif text == ">" and not (self.is_sign(at + 1, "=") and self.all[at + 1].start == token.end):
+                depth -= 1
+                if depth == 0:
+                    return at + 1
+            words += [token.text] if token.kind == "word" and not assigned else []
+            at += 1
+        return None
+
     def angle_before(self, index: int) -> int | None:
         """Return the index of the ``<`` that opens the template arguments closed by the ``>`` at `index`, or None."""
         depth, at = 0, index
@@ -278,3 +313,25 @@ class Tokens:
 def line_of(text: str, offset: int) -> int:
     """Return the number of the line that contains an offset, from 1; line markers are ignored."""
     return text.count("\n", 0, offset) + 1
+
+
+def after_template_lists(text: str) -> int:
+    """Return the offset behind the ``template <...>`` that a declaration begins with, once or several times; else 0."""
+    offset = 0
+    if _TEMPLATE.match(text):
+        tokens, at = Tokens(text), 0
+        while tokens.is_word(at, "template") and tokens.is_sign(at + 1, "<"):
+            behind = tokens.after_template_list(at + 1)
+            if behind is None:
+                break
+            at, offset = behind, tokens.all[behind - 1].end
+    return offset
+
+
+def is_within_parameters(before: str) -> bool:
+    """Return whether a ``{`` behind this part of a declaration is within its parameters: ``int N = int{3}``."""
+    if before.count("(") != before.count(")"):
+        return before.count("(") > before.count(")")
+    if not _TEMPLATE.match(before.lstrip()) or _BODY_BEGINS.search(before):
+        return False
+    return after_template_lists(before.lstrip()) == 0

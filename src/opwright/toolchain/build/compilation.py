@@ -100,7 +100,8 @@ class Compilation(NamedTuple):
 
     def _added(self) -> list[Path]:
         units = [part.unit for part in self.plan.parts]
-        return [path for index, unit in enumerate(units) if unit.addition for path in unit.addition(self, index)]
+        added = (unit.addition(self, index) for index, unit in enumerate(units) if unit.addition)
+        return list(dict.fromkeys(path for paths in added for path in paths))
 
     def _rewrite(self, index: int, rewrite: Rewrite) -> None:
         text = rewrite(self._text(index, []), partial(self._text_again, index))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from opwright.sources.cpp.braces import unbalanced
 from opwright.toolchain.compilers.flags import header_dir
 from opwright.toolchain.messages.author import Author
+from opwright.toolchain.messages.columns import lines_of, realigned
 from opwright.toolchain.messages.diagnostics import Place, context, note, readable, split, user_place
 from opwright.toolchain.messages.failures import EXCERPT_LINES, advice, disk_full, launchers_advice, without_place
 from opwright.toolchain.messages.mistakes import explanation
@@ -50,7 +51,7 @@ def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path
         folder: the folder of the generated code.
     """
     with open(log, "rb") as file:
-        text = readable(file.read(_READ_BYTES).decode("utf-8", "replace"))
+        text = readable(_aligned(plan, command, file.read(_READ_BYTES).decode("utf-8", "replace"), folder))
     author = _author(plan)
     if author:
         text = _without_lines_behind(text, author, folder / plan.parts[0].file)
@@ -62,6 +63,15 @@ def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path
     system = (each for part in plan.parts for each in part.compiler.system_dirs)
     is_user = _is_outside([str(header_dir()), str(folder), *plan.skipped, *system])
     return describe(errors, is_user, author) + advice(text, status)
+
+
+def _aligned(plan: Plan, command: list[str], text: str, folder: Path) -> str:
+    """Return a compiler's output with columns of the author's lines, if it has compiled a text that was rewritten."""
+    for part in plan.parts:
+        compiled = folder / part.compiled
+        if part.unit.rewrite and str(compiled) in command:
+            text = realigned(text, lines_of(compiled.read_text("utf-8", "surrogateescape")))
+    return text
 
 
 def describe(errors: list[Diagnostic], is_user: Callable[[str], bool], author: Author | None = None) -> str:

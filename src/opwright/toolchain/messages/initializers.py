@@ -46,8 +46,8 @@ _BUILT_IN = re.compile(
 )
 _OWN_TYPE = re.compile(r"\b(?:struct|class|union)\b[^={]*\{ *\}(?= *\w)")
 """The type that an object's definition defines."""
-_ARGUMENT = re.compile(r"\(\s*(?:[\d.&-]|\s\))")
-_CONSTANT = re.compile(r"=\s*\{?[\s\d\w.+*/,'-]*\}?\s*\Z")
+_ARGUMENT = re.compile(r"\(\s*(?:[\d.&\"-]|\s\))")
+_CONSTANT = re.compile(r"=\s*\{?[\s\d\w.+*/,'\"-]*\}?\s*\Z")
 
 
 class GlobalObject(NamedTuple):

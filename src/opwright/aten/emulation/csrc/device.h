@@ -7,6 +7,8 @@
 #include <c10/core/Stream.h>
 #include <c10/util/Exception.h>
 
+#include <string>
+
 namespace opwright {
 namespace device {
 
@@ -19,6 +21,18 @@ inline void check_index(c10::Device device) {
 
 // Calls PyTorch's operator for the CPU on the device's memory: the kernel of all operators that have no other.
 void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+// While it lives, memory that this thread allocates is called that of tensors which an operator has made.
+class Making {
+ public:
+  explicit Making(const std::string &op);
+  ~Making();
+  Making(const Making &) = delete;
+
+ private:
+  const std::string *const before_;
+};
+const char *tensor_name();  // for reports
 
 c10::Allocator *allocator();
 c10::Allocator *pinned_allocator();

@@ -6,6 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <torch/library.h>
 
+#include "accesses.h"
 #include "device.h"
 
 namespace opwright {
@@ -111,7 +112,10 @@ class Call {
       if (each.host.data() == each.data && each.host.nbytes() == each.device.nbytes()) continue;  // it wasn't resized
       c10::StorageImpl *theirs = each.device.unsafeGetStorageImpl();
       c10::DataPtr moved = allocator()->allocate(each.host.nbytes());
-      if (moved.get()) allocator()->copy_data(moved.get(), each.host.data(), each.host.nbytes());
+      /* What was only resized is written as far as it was. */
+      const bool resized = only_allocates(op_);
+      const size_t kept = resized ? std::min(each.host.nbytes(), each.device.nbytes()) : each.host.nbytes();
+      if (moved.get() && kept) allocator()->copy_data(moved.get(), resized ? each.data : each.host.data(), kept);
       theirs->set_data_ptr_noswap(std::move(moved));
       theirs->set_nbytes(each.host.nbytes());
     }
@@ -213,6 +217,8 @@ void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   const auto &parameters = op.schema().arguments();
   const size_t first = stack->size() - parameters.size();
   Call call(op);
+  const Accesses accesses(op, stack->data() + first);
+  const Making making(op.schema().name());
   for (size_t i = 0; i < parameters.size(); ++i) {
     call.expect_indices(parameters[i].name() == "indices");
     (*stack)[first + i] = call.host((*stack)[first + i]);
@@ -226,10 +232,16 @@ void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   call.check_devices();
   TORCH_CHECK(call.on_device(), "Opwright's emulation of CUDA finds no tensor of the device in a call of ",
               op.schema().name());
-  op.callBoxed(stack);
+  try {
+    op.callBoxed(stack);
+  } catch (...) {
+    accesses.tell_of_failure();
+    throw;
+  }
   call.take_over();
   const size_t results = op.schema().returns().size();
   for (size_t i = stack->size() - results; i < stack->size(); ++i) (*stack)[i] = call.device((*stack)[i]);
+  accesses.tell(c10::ArrayRef<IValue>(stack->data() + stack->size() - results, results));
 }
 
 namespace {

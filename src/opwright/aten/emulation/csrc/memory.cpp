@@ -4,11 +4,14 @@
 #include <c10/util/Exception.h>
 #include <cuda_runtime.h>
 #include <opwright/emulation/forks.h>
+#include <opwright/emulation/hooks.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string>
 
 #include "device.h"
 
@@ -33,23 +36,43 @@ Blocks &blocks() {
   return *only;
 }
 
-// The checker knows the memory of cudaMalloc. It isn't told of what PyTorch's operators write, so all counts as written.
+thread_local const std::string *making = nullptr;
+
+}  // namespace
+
+Making::Making(const std::string &op) : before_(making) { making = &op; }
+Making::~Making() { making = before_; }
+
+// The allocation outlives the operator's schema, so the text is kept.
+const char *tensor_name() {
+  struct Names {
+    emulation::Mutex<> adding;
+    std::set<std::string> all;
+  };
+  static emulation::Lasting<Names> names;
+  const std::lock_guard lock(names->adding);
+  return names->all.insert(making ? "a tensor that " + *making + " made" : "a tensor").first->c_str();
+}
+
+namespace {
+
+// The checker knows the emulator's memory. A tensor's is unwritten at first.
 void *block_of(size_t bytes, cudaMemoryType type) {
+  const char *name = type == cudaMemoryTypeHost ? "pinned memory" : tensor_name();
   void *block = nullptr;
 #ifdef OPWRIGHT_EMULATION_CHECK
-  const bool host = type == cudaMemoryTypeHost;
-  if ((host ? cudaMallocHost(&block, bytes) : cudaMalloc(&block, bytes)) != cudaSuccess) return nullptr;
-  (void)cudaMemset(block, 0, bytes);
+  if (emulation::allocate(&block, bytes, type, {name, nullptr, 0}) != cudaSuccess) return nullptr;
 #else
   if (posix_memalign(&block, alignment, bytes)) return nullptr;
-  emulation::announce(block, bytes, type, "PyTorch's allocator");
+  emulation::announce(block, bytes, type, name);
 #endif
   return block;
 }
 
+// PyTorch's allocator keeps a GPU's memory, and waits for nothing.
 void give_back(void *block, cudaMemoryType type) {
 #ifdef OPWRIGHT_EMULATION_CHECK
-  (void)(type == cudaMemoryTypeHost ? cudaFreeHost(block) : cudaFree(block));
+  (void)emulation::release(block, type == cudaMemoryTypeHost, {"PyTorch's allocator", nullptr, 0, nullptr, true});
 #else
   (void)type;
   emulation::withdraw(block);
@@ -125,7 +148,11 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
     return {block, block, &free_block, cuda};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-  void copy_data(void *to, const void *from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+  void copy_data(void *to, const void *from, size_t bytes) const override {
+    // A copy that the checker sees by itself would count as written, whatever its source.
+    __builtin_memcpy(to, from, bytes);
+    if (const emulation::Hooks *checker = emulation::hooks()) checker->moved(to, from, bytes);
+  }
   void *raw_alloc(size_t bytes) override {
     void *block = block_of(bytes ? bytes : 1, cudaMemoryTypeDevice);
     TORCH_CHECK_WITH(OutOfMemoryError, block, "CUDA out of memory. Tried to allocate ", bytes, " bytes of the host's");
@@ -185,8 +212,7 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   void attachAllocatorTraceTracker(c10::cuda::CUDACachingAllocator::AllocatorTraceTracker) override {}
   void enablePeerAccess(Device, Device) override {}
   cudaError_t memcpyAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t, bool) override {
-    std::memmove(to, from, bytes);
-    return cudaSuccess;
+    return copy_data(to, from, bytes), cudaSuccess;
   }
   std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState> getCheckpointState(Device, Pool) override {
     return not_emulated("memory pools"), nullptr;
@@ -234,7 +260,8 @@ extern "C" const char *opwright_device_resize_storage(void *storage, int64_t byt
     auto *resized = static_cast<c10::StorageImpl *>(storage);
     if (!resized->resizable()) return "Trying to resize storage that is not resizable";
     c10::DataPtr moved = opwright::device::allocator()->allocate(size_t(bytes));
-    if (const size_t kept = std::min(size_t(bytes), resized->nbytes())) std::memcpy(moved.get(), resized->data(), kept);
+    if (const size_t kept = std::min(size_t(bytes), resized->nbytes()))
+      opwright::device::allocator()->copy_data(moved.get(), resized->data(), kept);
     resized->set_data_ptr_noswap(std::move(moved));
     resized->set_nbytes(size_t(bytes));
     return nullptr;

@@ -59,6 +59,7 @@ constexpr Limit limits[] = {
     {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 164 * 1024},
     {cudaDevAttrMaxRegistersPerMultiprocessor, 64 * 1024},
     {cudaDevAttrManagedMemory, 1},
+    {cudaDevAttrPageableMemoryAccess, 0},
     {cudaDevAttrConcurrentManagedAccess, 1},
     {cudaDevAttrCooperativeLaunch, 1},
     {cudaDevAttrMaxSharedMemoryPerBlockOptin, 163 * 1024},

@@ -21,8 +21,6 @@ namespace emulation {
 namespace {
 
 constexpr size_t total_memory = size_t(16) << 30;
-// What nobody has written looks like this: a NaN, an index far away.
-constexpr int unwritten = 0xff;
 
 struct Allocation {
   size_t bytes;
@@ -31,6 +29,7 @@ struct Allocation {
   bool theirs = false;  // announced by another allocator, which frees it
 
   std::string name() const {
+    if (!called.file) return called.name;
     std::string text = std::string("the memory of ") + called.name;
     return called.line ? text + " at " + called.file + ":" + std::to_string(called.line) : text;
   }
@@ -67,12 +66,13 @@ std::string outside(const char *verb, size_t bytes, size_t at, const std::string
          ", which has " + std::to_string(size);
 }
 
-// A GPU says nothing of it; with a checker the access has ended the program before.
+// A GPU says nothing of it. With a checker a kernel's access has ended the program before.
 void warn_of_overrun(const char *made, const Allocation &of) {
   if (!in_program() || !overrun(made, of.bytes)) return;
   std::fflush(stdout);
   std::fprintf(stderr, "opwright: warning: something was written past the end of %s, which has %zu bytes: %s\n",
-               of.name().c_str(), of.bytes, how_to_check());
+               of.name().c_str(), of.bytes,
+               hooks() ? "by code that isn't checked, such as Thrust's or the host's" : how_to_check());
 }
 
 size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
@@ -166,8 +166,8 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
     memory().used += bytes;
   }
   if (hooks() && hooks()->device_allocated)
-    hooks()->device_allocated(made, bytes, Allocation{bytes, type, called}.name().c_str(),
-                              type == cudaMemoryTypeDevice);
+    hooks()->device_allocated(made, bytes, Allocation{bytes, type, called}.name().c_str(), type == cudaMemoryTypeDevice,
+                              !called.file);
   *result = made;
   return cudaSuccess;
 }
@@ -199,15 +199,16 @@ cudaError_t release(void *address, bool host, const Called &called) {
     memory().used -= of.bytes;
     memory().allocations.erase(found);
   }
-  if (hooks() && hooks()->device_freed) hooks()->device_freed(address);
+  if (hooks() && hooks()->device_freed)
+    hooks()->device_freed(address, {called.name, called.file, called.line, called.stream, called.async});
   warn_of_overrun(made, of);
   unmap_pages(made, of.bytes);
   return cudaSuccess;
 }
 
-void announce(void *address, size_t bytes, cudaMemoryType type, const char *owner) {
+void announce(void *address, size_t bytes, cudaMemoryType type, const char *name) {
   const std::lock_guard lock(memory().mutex);
-  memory().allocations[static_cast<const char *>(address)] = {bytes, type, {owner, "", 0}, true};
+  memory().allocations[static_cast<const char *>(address)] = {bytes, type, {name, nullptr, 0}, true};
   if (type != cudaMemoryTypeHost) memory().used += bytes;
 }
 

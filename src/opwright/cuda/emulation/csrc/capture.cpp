@@ -285,13 +285,24 @@ cudaError_t exchange_capture_mode(cudaStreamCaptureMode *mode) {
   return cudaSuccess;
 }
 
+namespace {
+
+thread_local unsigned host_functions = 0; /* that run */
+
+}  // namespace
+
+bool in_host_function() { return host_functions; }
+void host_function(bool begins) { begins ? ++host_functions : --host_functions; }
+
 cudaError_t launch_host(cudaHostFn_t function, void *data, const Called &called) {
   if (!function) return note(cudaErrorInvalidValue, called, "the function is a null pointer");
   cudaError_t error;
-  const auto work = [function, data](const Called &) { return function(data), cudaSuccess; };
+  const auto work = [function, data](const Called &) {
+    const HostFunction runs;
+    return function(data), cudaSuccess;
+  };
   if (captures && captured(called, cudaGraphNodeTypeHost, work, &error)) return error;
-  function(data);
-  return cudaSuccess;
+  return work(called);
 }
 
 cudaError_t host_work(const Called &called) {

@@ -25,13 +25,18 @@ void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t co
 
 void access_range(uintptr_t address, size_t size, How how, uintptr_t code) {
   constexpr unsigned largest = 16;
-  if (size && !in_kernel()) return host_access(address, size, how, code);
+  if (!size) return;
+  if (!in_kernel()) return host_access(address, size, how, code);
+  const Span whole{address, size, code};
+  if (how == How::read) begin_range(whole);
   while (size) {
     unsigned step = largest;
     while (step > size || (address & (step - 1))) step /= 2;
     access(address, step, how, Scope::device, code);
     address += step, size -= step;
   }
+  if (how == How::read) end_range();
+  else if (how == How::write) wrote_range(whole);
 }
 
 }  // namespace check

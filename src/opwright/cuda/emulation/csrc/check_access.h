@@ -17,6 +17,14 @@ void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t co
 /* The bytes behind a pointer of another kind of operation (copies): any number of them. */
 void access_range(uintptr_t address, size_t size, How how, uintptr_t code);
 
+/* Before and after a read in parts, after a write in parts: check_copies.cpp. */
+void begin_range(const Span &read);
+void end_range();
+void wrote_range(const Span &written);
+
+/* What lies at `to` is a copy from now on, and as far unwritten as its source is. */
+void copied_in_kernel(uintptr_t to, uintptr_t from, size_t size);
+
 /* Code of the host touches memory; and what was noted of it is forgotten. */
 void host_access(uintptr_t address, size_t size, How how, uintptr_t code);
 void forget_the_host();

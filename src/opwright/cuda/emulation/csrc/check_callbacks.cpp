@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check_quick.h"
+#include "check_streams.h"
 
 namespace {
 
@@ -22,13 +23,22 @@ bool releases(int order) { return order >= release; }
 /* Before an atomic operation of compiled code. */
 template <class T>
 void before(const volatile void *address, How how, int order, uintptr_t code) {
-  if (!in_kernel()) return;
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  if (!in_kernel()) {
+    if (how != How::atomic_write) opwright::emulation::check::host_saw(at);
+    return;
+  }
   access(at, sizeof(T), how, Scope::device, code);
   if (opwright::emulation::check::live->attention.atomic)
     return; /* part of a function of CUDA's, which says itself what it is */
   const bool writes = how == How::atomic_write || how == How::atomic_change;
   synchronise(at, Scope::device, acquires(order), writes, writes && releases(order));
+}
+
+void copy(uintptr_t to, uintptr_t from, size_t size, uintptr_t code) {
+  access_range(from, size, How::read, code);
+  access_range(to, size, How::write, code);
+  if (in_kernel()) opwright::emulation::check::copied_in_kernel(to, from, size);
 }
 
 }  // namespace
@@ -87,8 +97,11 @@ void waits(uintptr_t code) {
 }
 
 void volatile_access(uintptr_t address, unsigned size, How how, uintptr_t code) {
-  if (!in_kernel()) return;
   const bool writes = how == How::atomic_write;
+  if (!in_kernel()) {
+    if (!writes) opwright::emulation::check::host_saw(address);
+    return;
+  }
   if (writes) reads.times = 0;
   if (opwright::emulation::check::own_memory(address)) {
     access(address, size, writes ? How::write : How::read, Scope::device, code);
@@ -119,13 +132,11 @@ CALLBACK void __tsan_vptr_update(void **p, void *) { plain_access<How::write, si
 CALLBACK void __tsan_vptr_read(void **p) { plain_access<How::read, sizeof(void *)>(AT(p), CODE); }
 
 CALLBACK void *__tsan_memcpy(void *to, const void *from, size_t size) {
-  access_range(AT(from), size, How::read, CODE);
-  access_range(AT(to), size, How::write, CODE);
+  copy(AT(to), AT(from), size, CODE);
   return memcpy(to, from, size);
 }
 CALLBACK void *__tsan_memmove(void *to, const void *from, size_t size) {
-  access_range(AT(from), size, How::read, CODE);
-  access_range(AT(to), size, How::write, CODE);
+  copy(AT(to), AT(from), size, CODE);
   return memmove(to, from, size);
 }
 CALLBACK void *__tsan_memset(void *to, int value, size_t size) {

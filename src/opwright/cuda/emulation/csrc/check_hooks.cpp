@@ -71,6 +71,7 @@ void launch_begin(const Launch &launch) {
   l.attention = {}, l.attention.streams = !l.unordered.empty();
   l.keeps_writes = several_streams();
   l.blocks.clear(), l.turns.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
+  l.range = l.stored = l.loaded = {}, l.one_line.clear();
   l.numbers.clear(), l.instructions.resize(1);
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
   r.dynamic = launch.configuration.shared;
@@ -134,6 +135,7 @@ void block_begin(Context &context) {
 
 void settle_pending() {
   if (live->attention.pending) settle();
+  live->stored = live->loaded = {}; /* of another thread from now on */
 }
 
 void block_end(Context &) { settle_pending(); }
@@ -203,10 +205,12 @@ void atomic_end(const void *address, size_t) {
   synchronise(reinterpret_cast<uintptr_t>(address), live->scope, true, true, false);
 }
 
-void device_allocated(void *memory, size_t bytes, const char *what, bool empty) {
+void device_allocated(void *memory, size_t bytes, const char *what, bool empty, bool of_tensor) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
-  add_region(low, low + bytes, what, empty ? Kind::allocated : Kind::for_both, 0, empty ? Use::written : Use::changed);
+  const Kind kind = !empty ? Kind::for_both : of_tensor ? Kind::made : Kind::allocated;
+  add_region(low, low + bytes, what, kind, 0, empty ? Use::written : Use::changed);
+  if (!empty && !of_tensor) host_shares(low, low + bytes); /* who uses pinned tensors isn't seen */
 }
 
 void lent_to_call(const void *memory, size_t bytes, const char *name, size_t element, Use use) {
@@ -225,6 +229,7 @@ void taken_back(const void *memory, size_t bytes) {
 /* What is copied was written as far as its source was. */
 void mark_copied(Region *into, uintptr_t to, Region *of, uintptr_t from, size_t size) {
   if (!into || !into->tracked()) return;
+  if (of) of->find_writes(from, size);
   if (!of || !of->tracked()) return into->mark(to, size);
   for (size_t done = 0; done < size;) {
     const size_t run = of->run(from + done, size - done, true);
@@ -232,6 +237,12 @@ void mark_copied(Region *into, uintptr_t to, Region *of, uintptr_t from, size_t 
     done += run;
     done += of->run(from + done, size - done, false);
   }
+}
+
+void moved(void *to, const void *from, size_t size) {
+  const uintptr_t target = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
+  const BetweenLaunches alone;
+  mark_copied(region_at(target), target, region_at(source), source, size);
 }
 
 void copied(void *to, const void *from, size_t size, const StreamWork &work) {
@@ -247,7 +258,8 @@ void copied(void *to, const void *from, size_t size, const StreamWork &work) {
     if (into && said.empty()) said = copy_touches(*into, target, size, true, work);
     if (of && said.empty() && (!into || into->kind == Kind::for_both)) said = from_nothing(source, size, of->element);
     work_ends();
-    if (work.async && into && into->kind == Kind::for_both) copy_to_host(target, size, work);
+    if (work.async && into && into->kind == Kind::for_both) copy_with_host(target, size, true, work);
+    if (work.async && of && of->kind == Kind::for_both) copy_with_host(source, size, false, work);
     if (!work.async || !into) stream_waited(work.stream); /* a copy to the host's pageable memory is waited for */
   }
   if (!said.empty()) say_of_the_host(said);
@@ -264,6 +276,7 @@ std::string row_used(uintptr_t address, size_t size, bool writing, const char *o
                     got + "; expected: memory of cudaMalloc, or a tensor of the call", "copy it to the device first"},
                    at);
   if (region->tracked() && writing) region->mark(address, size);
+  region->find_writes(address, size);
   const size_t done = region->tracked() ? region->run(address, size, true) : size;
   if (done < size)
     return text_of({uninitialised, "read of memory that nobody has written",
@@ -300,13 +313,24 @@ void awaited(void *memory, size_t bytes) {
     opened(*live, *region, granule).write = {};
 }
 
-void device_freed(void *memory) {
+/* Memory that is freed in a stream's order is used for something else from then on, as if the stream wrote it. */
+void device_freed(void *memory, const StreamWork &work) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
-  const BetweenLaunches alone;
-  const Region *region = region_at(low);
-  const uintptr_t high = region ? region->high : low;
-  if (remove_region(low)) remember_freed(low, high);
-  check::device_waited();
+  std::string said;
+  {
+    const BetweenLaunches alone;
+    Region *region = region_at(low);
+    const uintptr_t high = region ? region->high : low;
+    if (work.async && work.file && region && region->shadow) {
+      ++live->now;
+      work_begins(work, work.name);
+      said = copy_touches(*region, low, high - low, true, work);
+      work_ends();
+    }
+    if (remove_region(low)) remember_freed(low, high);
+    if (!work.async) check::device_waited();
+  }
+  if (!said.empty()) say_of_the_host(said);
 }
 
 void grid_barrier(unsigned) { meet_grid(); }
@@ -324,7 +348,7 @@ const Hooks the_checker = {
     warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated, device_freed,
     grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
     event_waited, source_of,    copied,           used,           touched,       awaited,          heap_allocated,
-    heap_freed,   heap_misused, say_of_the_host};
+    heap_freed,   heap_misused, say_of_the_host,  moved,          operated};
 namespace {
 const bool installed = [] {
   new (live) Live;
@@ -334,11 +358,12 @@ const bool installed = [] {
 
 }  // namespace
 
-BetweenLaunches::BetweenLaunches() : locks_(!in_kernel()) {
-  if (locks_) launching.lock();
+BetweenLaunches::BetweenLaunches(bool waits) : locks_(!in_kernel()), is_alone_(true) {
+  if (locks_ && waits) launching.lock();
+  else if (locks_) is_alone_ = launching.try_lock();
 }
 BetweenLaunches::~BetweenLaunches() {
-  if (locks_) launching.unlock();
+  if (locks_ && is_alone_) launching.unlock();
 }
 
 void stop(const char *kind, const std::string &text) { fault(kind, text.c_str()); }

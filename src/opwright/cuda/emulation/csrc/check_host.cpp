@@ -17,6 +17,7 @@ namespace opwright {
 namespace emulation {
 
 bool in_program();
+bool in_host_function(); /* capture.cpp: in the order of a stream */
 [[noreturn]] void end_program(const char *text);
 
 namespace check {
@@ -34,8 +35,9 @@ bool for_the_device(uintptr_t code) {
   if (found != known->end()) return found->second;
   const std::vector<Place> all = places(code);
   const auto of_an_algorithm = [](const Place &each) {
-    return each.file.find("/opwright/emulation/") != std::string::npos ||
-           each.file.find("/thrust/") != std::string::npos;
+    const bool ours = each.file.find("/opwright/emulation/") != std::string::npos;
+    return ours ? each.file.substr(each.file.rfind('/')) != "/copies.h" /* memcpy, whoever calls it */
+                : each.file.find("/thrust/") != std::string::npos;
   };
   return (*known)[code] = std::any_of(all.begin(), all.end(), of_an_algorithm);
 }
@@ -45,16 +47,19 @@ bool for_the_device(uintptr_t code) {
 /* Said at the end of the call: the compiler takes it that what it calls for an access throws nothing. */
 void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
   /* Most of what a program's host code does is of no interest, and it does a lot. */
-  if (free_for_host(address) && !copies_awaited()) return;
-  if (!touched.empty() || !(lent() || in_program())) return;
-  const std::string copy = in_program() ? copy_awaited(address) : "";
-  if (!copy.empty())
-    return say_of_the_host(text_of({race, "the host is ahead of a copy",
+  if (free_for_host(address) && !host_may_be_ahead(address)) return;
+  const bool wanted = lent() || in_program(); /* an extension's calls have no end that could say it */
+  if (!touched.empty()) return;
+  const bool may = in_program() && !in_host_function();
+  const std::string work = may ? host_is_ahead_of(address, size, writes(how)) : "";
+  if (!work.empty())
+    return say_of_the_host(text_of({race, "the host is ahead of the device",
                                     std::string("got: a ") + (writes(how) ? "write" : "read") + " of " + bytes(size) +
-                                        " that " + copy + " writes, and nothing has waited for it",
-                                    "cudaStreamSynchronize, or cudaEventSynchronize, before the host looks"},
+                                        " that " + work + ", and nothing has waited for it",
+                                    "cudaDeviceSynchronize, cudaStreamSynchronize or cudaEventSynchronize before the "
+                                    "host touches it"},
                                    place(code)));
-  const std::string where = touched_by_host(address, size, writes(how));
+  const std::string where = touched_by_host(address, size, writes(how), wanted);
   if (where.empty() || for_the_device(code)) return;
   const std::string found = std::string("got: ") + (writes(how) ? "a write of " : "a read of ") + bytes(size) + ", " +
                             where + ", outside of every kernel";

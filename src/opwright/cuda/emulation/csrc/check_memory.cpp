@@ -133,7 +133,8 @@ void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t
   if (!region.shared()) {
     return report({uninitialised, "read of memory that nobody has written",
                    "got: " + bytes(size) + ", " + spot(region, address) + ", which nothing has written yet",
-                   "write it first, in this kernel or an earlier one, or with cudaMemsetAsync"},
+                   std::string("write it first, in this kernel or an earlier one, or with ") +
+                       (region.kind == Kind::made ? "torch.zeros in place of torch.empty" : "cudaMemsetAsync")},
                   code);
   }
   if (const uintptr_t copy = copy_awaited(reinterpret_cast<const void *>(address))) {

@@ -138,7 +138,8 @@ template <How how, unsigned size, bool opens>
 OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned shift, uintptr_t reach,
                                             uintptr_t address, uintptr_t code) {
   const uintptr_t at = address - site.low;
-  if (site.code != code || at >= reach || (address & (size - 1))) return false;
+  if (site.code != code || at >= reach || (address & (alignment_of(size) - 1))) return false;
+  if (how == How::write) l.stored = {address, size, code};
   const uint64_t bytes = ((uint64_t(1) << size) - 1) << at % 64;
   if (site.written) {
     if (at % 64 + size > 64) return false;
@@ -182,7 +183,10 @@ __attribute__((noinline)) void other_access(uintptr_t address, uintptr_t code) {
   if (__builtin_expect(!in_kernel(), 0)) return host_access(address, size, how, code);
   Live &l = *live;
   /* A thread's own variable, an array mostly, is nobody else's: no store to it changes what a pending write has left. */
-  if (l.own(address) && !l.attention.atomic) return;
+  if (l.own(address) && !l.attention.atomic) {
+    if (how == How::write) l.stored = {};
+    return;
+  }
   const Site &site = l.site(code);
   if (l.quick && site.ready &&
       quick_access<how, size, true>(l, site, site.shift, reach(*site.region, size), address, code))

@@ -148,6 +148,7 @@ void forget_shadows() {
   for (auto *all : {&t.regions, &t.variables})
     for (auto &[low, region] : *all) {
       region->release();
+      region->operations.clear();
       region->born = 0;
       forget_sites(region.get());
     }
@@ -176,7 +177,9 @@ struct Gap {
 };
 thread_local Gap gap;
 
-bool of_the_device(const Region &region) { return region.kind == Kind::tensor || region.kind == Kind::allocated; }
+bool of_the_device(const Region &region) {
+  return region.kind == Kind::tensor || region.kind == Kind::allocated || region.kind == Kind::made;
+}
 
 /* The map is locked. */
 Gap gap_at(uintptr_t address) {
@@ -201,13 +204,13 @@ bool free_for_host(uintptr_t address) {
   return address - gap.low < gap.bytes;
 }
 
-std::string touched_by_host(uintptr_t address, size_t size, bool writes) {
+std::string touched_by_host(uintptr_t address, size_t size, bool writes, bool wanted) {
   Table &t = table();
   const std::lock_guard lock(t.mutex);
   Region *region = find(address);
   if (!region || !of_the_device(*region)) return "";
   if (writes && region->tracked() && size <= region->high - address) region->mark(address, size);
-  return spot(*region, address);
+  return wanted ? spot(*region, address) : "";
 }
 
 Region *region_near(uintptr_t address, uintptr_t reach) {

@@ -27,9 +27,9 @@ Region *region_at(uintptr_t address);
 /* Whether an address lies neither in a tensor that is lent nor in memory of cudaMalloc: a few instructions, mostly. */
 bool free_for_host(uintptr_t address);
 
-/* As `spot`, of a tensor that is lent or memory of cudaMalloc; empty elsewhere. What a write touches is written from then on. For
- * code that isn't in a launch: regions come and go. */
-std::string touched_by_host(uintptr_t address, size_t size, bool writes);
+/* As `spot`, of a tensor or memory of cudaMalloc; empty elsewhere, and where it isn't wanted. What a write touches is written from then
+ * on. For code that isn't in a launch: regions come and go. */
+std::string touched_by_host(uintptr_t address, size_t size, bool writes, bool wanted);
 
 /* A region near an address outside of all, at most `reach` bytes away, or null. */
 Region *region_near(uintptr_t address, uintptr_t reach);

@@ -1,6 +1,8 @@
 /* Texts. */
 #include "check_report.h"
 
+#include "check_touch.h"
+
 #include <regex>
 
 namespace opwright {
@@ -33,7 +35,8 @@ std::string block_text(const Access &access) {
 std::string spot(const Region &region, uintptr_t address) {
   const uintptr_t offset = address - region.low;
   if (region.element) return region.name + "[" + std::to_string(offset / region.element) + "]";
-  return "byte " + std::to_string(offset) + " of " + region.name;
+  const std::string of = region.kind == Kind::made ? "the " + bytes(region.high - region.low) + " of " : "";
+  return "byte " + std::to_string(offset) + " of " + of + region.name;
 }
 
 bool silenced(const Place &place, const char *kind) {

@@ -2,6 +2,7 @@
 #include "check_shadow.h"
 
 #include "check_readers.h"
+#include "pages.h"
 
 #include <opwright/emulation/forks.h>
 #include <sys/mman.h>
@@ -120,6 +121,19 @@ size_t Region::run(uintptr_t address, size_t bytes, bool are) const {
     done += 64 - at % 64;
   }
   return bytes;
+}
+
+void Region::find_writes(uintptr_t address, size_t bytes) {
+  if (kind != Kind::made || !tracked()) return;
+  const uintptr_t end = std::min(high, address + bytes);
+  for (uintptr_t at = address; at < end;) {
+    const uintptr_t next = std::min((at | 7) + 1, end);
+    const auto is_new = [](unsigned char byte) { return byte == unwritten; };
+    if (!std::all_of(reinterpret_cast<unsigned char *>(at), reinterpret_cast<unsigned char *>(next), is_new))
+      mark(at, next - at);
+    if (!tracked()) return;
+    at = next;
+  }
 }
 
 void Region::written_all() {

@@ -94,7 +94,20 @@ struct Readers {
 };
 static_assert(sizeof(Readers) == 8, "an eighth of a cache line");
 
-enum class Kind : uint8_t { tensor, allocated, for_both, shared, dynamic_shared, variable, internal };
+/* What an operator without a kernel did last in a stream: rows of memory, and when. */
+struct Operation {
+  uintptr_t low;
+  size_t pitch, width, height;
+  const void *stream;
+  uint32_t stamp;
+  bool wrote;
+
+  bool touches(uintptr_t address, size_t size) const;
+  bool touches(const Operation &other) const;
+};
+
+/* made: a tensor of another library's, whose code that isn't checked may write it. */
+enum class Kind : uint8_t { tensor, allocated, made, for_both, shared, dynamic_shared, variable, internal };
 
 /* A stretch of memory that kernels may touch (or may not any more). */
 struct Region {
@@ -111,7 +124,8 @@ struct Region {
   /* When it became a region, or the launch before its first shadow, which may have been another's; of a shared variable, when the last
    * block that has it began. */
   uint32_t born = 0;
-  std::string host;              /* of a variable that is the host's for certain: its name, and where it is declared */
+  std::string host; /* of a variable that is the host's for certain: its name, and where it is declared */
+  std::vector<Operation> operations;
   std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;
@@ -144,9 +158,16 @@ struct Region {
       at += here, bytes -= here;
     }
   }
+  /* The opposite, as long as anything is known of it. */
+  void unmark(uintptr_t address, size_t bytes) {
+    for (uintptr_t at = address - low; bytes && !written.empty(); ++at, --bytes)
+      written[at / 64] &= ~(uint64_t(1) << at % 64);
+  }
   /* From `address` on, how many of `bytes` bytes in a row are written, or aren't. */
   size_t run(uintptr_t address, size_t bytes, bool are) const;
   bool shared() const { return kind == Kind::shared || kind == Kind::dynamic_shared; }
+  /* Bytes of a tensor that aren't what the emulator fills new memory with were written by somebody: they count as written. */
+  void find_writes(uintptr_t address, size_t bytes);
   /* All of it is written: nothing has to be known any more. */
   void written_all();
   /* Gives it a shadow that can tell accesses of `size` bytes at `address` apart. */

@@ -110,6 +110,14 @@ struct alignas(64) Site {
   bool shared = false, ready = false; /* to go the short way */
 };
 
+/* Memory that an instruction touches: of one access, or of several that are its parts. */
+struct Span {
+  uintptr_t low = 0;
+  size_t size = 0;
+  uintptr_t code = 0;
+  bool holds(uintptr_t address) const { return address - low < size; }
+};
+
 /* A time in which one block ran and no other did. */
 struct Turn { uint32_t begin, block; };
 
@@ -144,6 +152,7 @@ struct Live {
   /* A read takes no earlier launch's write out of the shadow: another stream may ask for it. */
   bool keeps_writes = false;
   uint32_t ordered_before[2] = {}; /* global memory, shared memory: everything before this time is ordered */
+  Span stored;                     /* what compiled code wrote last, whoever it was (check_copies.cpp) */
   bool finer = false; /* whether anything but barriers and the launch's begin orders accesses: lanes, fences */
   uintptr_t shared_begin = 0, shared_end = 0; /* offsets in the arena */
   bool atomic_seen = false;                   /* the memory of the atomic function was looked at */
@@ -154,7 +163,11 @@ struct Live {
   bool orders = false; /* whether anything was acquired in this launch */
   Pending pending;
   Stray stray;
-  std::vector<Unordered> unordered; /* work of other streams that nothing orders before this launch */
+  Span range;                                   /* that is read in parts */
+  bool range_in_part = false;                   /* some of it is written, and the rest isn't */
+  Span loaded;                                  /* the range that was read last, where no write before it is its copy */
+  std::unordered_map<uintptr_t, bool> one_line; /* by a read's instruction: is the write before it of its line? */
+  std::vector<Unordered> unordered;             /* work of other streams that nothing orders before this launch */
   std::string kernel, launch_file;
   int launch_line = 0;
   unsigned block_size[3] = {1, 1, 1}, grid_size[3] = {1, 1, 1};

@@ -35,6 +35,9 @@ void strayed(const Region &region, uintptr_t address, unsigned size, How how, ui
 void written_input(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
 void raced(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict, uintptr_t code);
 
+/* Whether a read that finds a byte unwritten may go on: some of what it reads is written. It is a struct's copy then (check_copies.cpp). */
+bool in_part(Live &l, Region &region, uintptr_t address, unsigned size, uintptr_t code);
+
 /* The region of an address that isn't where the instruction's last one was; null where it doesn't matter, or is silenced. */
 Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, uintptr_t code);
 
@@ -123,16 +126,23 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
   if (region.use != Use::changed) {
     if (writes(how) && region.use == Use::read) written_input(region, address, size, code);
     if (region.tracked()) {
-      if (reads(how) && !region.is_written(address, size)) unwritten(region, address, size, code);
+      if (reads(how) && !region.is_written(address, size)) {
+        region.find_writes(address, size);
+        const bool fine = !region.tracked() || region.is_written(address, size) ||
+                          (how == How::read && in_part(l, region, address, size, code));
+        if (!fine) unwritten(region, address, size, code);
+      }
       if (writes(how)) region.mark(address, size);
     }
   }
+  bool partly = false;
   for (; granule != end; ++granule) {
     Cell &cell = opened(l, region, granule);
     Conflict conflict;
-    if (reads(how) && !initialised(l, region, cell)) {
-      unwritten(region, address, size, code);
-      if (!writes(how)) return;
+    if (reads(how) && !partly && !initialised(l, region, cell)) {
+      partly = how == How::read && in_part(l, region, address, size, code);
+      if (!partly) unwritten(region, address, size, code);
+      if (!partly && !writes(how)) return;
     }
     if (examine<how>(l, cell, mine, since, &conflict)) {
       raced(region, address, size, how, conflict, code);
@@ -143,6 +153,9 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
     else note_read(l, cell, mine, since);
   }
 }
+
+/* Of 16 bytes, a struct's copy may have the alignment of eight. What needs more says so itself (check_undefined.cpp). */
+constexpr unsigned alignment_of(unsigned size) { return size < 8 ? size : 8; }
 
 template <How how>
 inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, uintptr_t code) {
@@ -158,8 +171,9 @@ inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, 
   if (address >= region->high || region->high - address < size) return outside(*region, address, size, how, code);
   if (l.attention.stray && address - l.stray.low < l.stray.bytes && l.stray.who == l.me())
     strayed(*region, address, size, how, code);
-  if (address & (size - 1)) misaligned(*region, address, size, how, code);
+  if (address & (alignment_of(size) - 1)) misaligned(*region, address, size, how, code);
   touch<how>(l, *region, address, size, {l.now, l.me(), site.place | flags}, code);
+  if (how == How::write) l.stored = {address, size, code};
 }
 
 }  // namespace check

@@ -5,6 +5,9 @@
 
 namespace opwright::emulation {
 
+// What nobody has written looks like this: a NaN, an index far away.
+constexpr unsigned char unwritten = 0xff;
+
 /* New memory of `bytes` bytes, aligned to a page, with `margin` writable bytes of no one before and after; else null. */
 char *map_pages(size_t bytes);
 void unmap_pages(char *memory, size_t bytes);

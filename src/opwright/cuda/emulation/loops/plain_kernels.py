@@ -1,9 +1,10 @@
 """Which kernels can run as plain loops over their threads: those in which, provably, no thread waits for another.
 
 A name counts as *waiting* if something that is declared with it mentions threadIdx, shared memory, barriers, shuffles,
-cooperative groups or CUB, calls a function that isn't known, or mentions a waiting name. A kernel is plain if it has
-no waiting name but threadIdx, and calls only known functions. What can't be decided from the text isn't plain: calls of
-parameters, of table entries and of results, lambdas, local classes.
+cooperative groups or CUB, calls a function that isn't known, mentions a waiting name, or uses what an atomic function
+returns, for which a loop may wait. A kernel is plain if it has no waiting name but threadIdx, calls only known
+functions, and uses an atomic function's result only where it has no loop. What can't be decided from the text isn't
+plain: calls of parameters, of table entries and of results, lambdas, local classes.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ _HEADERS = ("math.h", "libm.h", "bits.h", "simd.h", "vectors.h", "memory_hints.h
 _DEFINED = re.compile(r"(?:INLINE|inline)\s+[\w\s:*&]*?\b(\w+)\(|^OPWRIGHT_EMULATION_[A-Z]+\((\w+)", re.MULTILINE)
 _FAMILIES = re.compile(
     r"__[fd](?:add|sub|mul|div|sqrt|rcp|maf?)_r[nzud]|__fmaf_r[nzud]|__fma_r[nzud]|__\w+2\w+|(?:make_)?(?:u?(?:char|short|int|"
-    r"long|longlong)|float|double)[1-4]|atomic(?:Add|Sub|Min|Max|And|Or|Xor|Inc|Dec)(?:_block|_system)?|u?int(?:8|16|32|64)_t|"
+    r"long|longlong)|float|double)[1-4]|u?int(?:8|16|32|64)_t|"
     r"__threadfence(?:_block|_system)?|surf[123]D(?:Layered)?(?:read|write)|__builtin_(?:(?:inf|nan|huge_val)[fl]?|expect|assume|is\w+|[fs]?abs\w*|sqrtf?|popcount\w*|clz\w*|ctz\w*|mem\w+)"
 )
+_ATOMIC = re.compile(r"atomic(?:Add|Sub|Min|Max|And|Or|Xor|Inc|Dec)(?:_block|_system)?")
+_LOOPS = ("for", "while", "do")
 _LIBRARY = {
     f"{name}{suffix}"
     for suffix in ("", "f")
@@ -226,6 +229,8 @@ class PlainKernels:
             return False
         if name in self._declared:
             return self._is_defined(name)
+        if _ATOMIC.fullmatch(name):
+            return not _may_wait(part, before)
         if name in _known_functions() or _FAMILIES.fullmatch(name):
             return True
         return tokens.is_word(before - 1) and tokens.all[before - 1].text not in _KEYWORDS - _TYPE_WORDS
@@ -307,6 +312,21 @@ def _is_local(part: _Part, name: str, called: int) -> bool:
         if tokens.is_sign(at - 1, "*", "&") and tokens.is_sign(at + 1, "=", "{"):
             return True
     return False
+
+
+def _may_wait(part: _Part, called: int) -> bool:
+    """Return whether a loop may wait for what the atomic function at `called` returns: ``while (!atomicAdd(&x, 0))``.
+
+    In another function than a kernel it always may, as the loop may be the caller's.
+    """
+    tokens, before = part.tokens, called - 1
+    if tokens.is_sign(before, ")"):
+        before = tokens.partner.get(before, before) - 1
+        is_used = not tokens.is_word(before, "if", "for", "while")
+    else:
+        is_used = not (tokens.is_sign(before, ";", "{", "}") or tokens.is_word(before, "else", "do"))
+    in_kernel = "global" in part.decl.spaces
+    return is_used and not (in_kernel and not any(tokens.positions_in(word, part.first, part.last) for word in _LOOPS))
 
 
 def _initialises(part: _Part, opened: int) -> bool:

@@ -85,6 +85,10 @@ template <class T> OPWRIGHT_EMULATION_INLINE T atomic_load(const T *address) {
 
 /* A thread that waits for another one tries the same thing again and again: after some tries the others get their turn. */
 OPWRIGHT_EMULATION_API void tried_in_vain(const char *file, int line);
+/* After an addition of 0 and the like: by a literal, this reads what another thread will write. Computed values that happen
+ * to be 0 are additions, among which others needn't get their turn. */
+#define OPWRIGHT_EMULATION_ONLY_READS(nothing) \
+  if (__builtin_constant_p(nothing) && (nothing)) ::opwright::emulation::tried_in_vain(file, line)
 
 template <class T> struct is_whole { static constexpr bool value = false; };
 #define OPWRIGHT_EMULATION_WHOLE(T) \
@@ -116,36 +120,38 @@ OPWRIGHT_EMULATION_INLINE T atomic_add(T *address, T value) {
 #define OPWRIGHT_EMULATION_VALUE typename ::opwright::emulation::Same<T>::type
 
 /* name, name_block and name_system: the same but for the checker. */
-#define OPWRIGHT_EMULATION_SCOPES(name)                                                                      \
-  template <class T> OPWRIGHT_EMULATION_INLINE T name##_block(T *address, OPWRIGHT_EMULATION_VALUE value) {  \
-    const ::opwright::emulation::ReachesBlock reach;                                                         \
-    return name(address, value);                                                                             \
-  }                                                                                                          \
-  template <class T> OPWRIGHT_EMULATION_INLINE T name##_system(T *address, OPWRIGHT_EMULATION_VALUE value) { \
-    return name(address, value);                                                                             \
+#define OPWRIGHT_EMULATION_SCOPES(name)                                                                            \
+  template <class T>                                                                                               \
+  OPWRIGHT_EMULATION_INLINE T name##_block(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) {  \
+    const ::opwright::emulation::ReachesBlock reach;                                                               \
+    return name(address, value, file, line);                                                                       \
+  }                                                                                                                \
+  template <class T>                                                                                               \
+  OPWRIGHT_EMULATION_INLINE T name##_system(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) { \
+    return name(address, value, file, line);                                                                       \
   }
 
-#define OPWRIGHT_EMULATION_ATOMIC(name, expression)                                                 \
-  template <class T> OPWRIGHT_EMULATION_INLINE T name(T *address, OPWRIGHT_EMULATION_VALUE value) { \
-    return ::opwright::emulation::modify(address, [value](T old) -> T { return expression; });      \
-  }                                                                                                 \
+/* nothing: whether the value changes nothing, whatever stands there. */
+#define OPWRIGHT_EMULATION_ATOMIC(name, nothing, ...)                                                     \
+  template <class T>                                                                                      \
+  OPWRIGHT_EMULATION_INLINE T name(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) { \
+    const T before = __VA_ARGS__;                                                                         \
+    OPWRIGHT_EMULATION_ONLY_READS(nothing);                                                               \
+    return before;                                                                                        \
+  }                                                                                                       \
   OPWRIGHT_EMULATION_SCOPES(name)
+#define OPWRIGHT_EMULATION_NEXT(expression) \
+  ::opwright::emulation::modify(address, [value](T old) -> T { return expression; })
 
-template <class T> OPWRIGHT_EMULATION_INLINE T atomicAdd(T *address, OPWRIGHT_EMULATION_VALUE value) {
-  return ::opwright::emulation::atomic_add(address, value);
-}
-OPWRIGHT_EMULATION_SCOPES(atomicAdd)
-template <class T> OPWRIGHT_EMULATION_INLINE T atomicSub(T *address, OPWRIGHT_EMULATION_VALUE value) {
-  return ::opwright::emulation::atomic_add(address, T(T(0) - value));
-}
-OPWRIGHT_EMULATION_SCOPES(atomicSub)
-OPWRIGHT_EMULATION_ATOMIC(atomicMin, value < old ? value : old)
-OPWRIGHT_EMULATION_ATOMIC(atomicMax, old < value ? value : old)
-OPWRIGHT_EMULATION_ATOMIC(atomicAnd, old &value)
-OPWRIGHT_EMULATION_ATOMIC(atomicOr, old | value)
-OPWRIGHT_EMULATION_ATOMIC(atomicXor, old ^ value)
-OPWRIGHT_EMULATION_ATOMIC(atomicInc, old >= value ? T(0) : T(old + 1))
-OPWRIGHT_EMULATION_ATOMIC(atomicDec, old == 0 || old > value ? value : T(old - 1))
+OPWRIGHT_EMULATION_ATOMIC(atomicAdd, value == T(0), ::opwright::emulation::atomic_add(address, value))
+OPWRIGHT_EMULATION_ATOMIC(atomicSub, value == T(0), ::opwright::emulation::atomic_add(address, T(T(0) - value)))
+OPWRIGHT_EMULATION_ATOMIC(atomicMin, false, OPWRIGHT_EMULATION_NEXT(value < old ? value : old))
+OPWRIGHT_EMULATION_ATOMIC(atomicMax, value == T(0), OPWRIGHT_EMULATION_NEXT(old < value ? value : old))
+OPWRIGHT_EMULATION_ATOMIC(atomicAnd, value == T(~T(0)), OPWRIGHT_EMULATION_NEXT(old &value))
+OPWRIGHT_EMULATION_ATOMIC(atomicOr, value == T(0), OPWRIGHT_EMULATION_NEXT(old | value))
+OPWRIGHT_EMULATION_ATOMIC(atomicXor, value == T(0), OPWRIGHT_EMULATION_NEXT(old ^ value))
+OPWRIGHT_EMULATION_ATOMIC(atomicInc, false, OPWRIGHT_EMULATION_NEXT(old >= value ? T(0) : T(old + 1)))
+OPWRIGHT_EMULATION_ATOMIC(atomicDec, false, OPWRIGHT_EMULATION_NEXT(old == 0 || old > value ? value : T(old - 1)))
 
 template <class T>
 OPWRIGHT_EMULATION_INLINE T atomicExch(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) {
@@ -160,7 +166,8 @@ OPWRIGHT_EMULATION_INLINE T atomicCAS(T *address, OPWRIGHT_EMULATION_VALUE compa
                                       OPWRIGHT_EMULATION_HERE) {
   const T before = ::opwright::emulation::modify(
       address, [compare, value](T old) -> T { return __builtin_memcmp(&old, &compare, sizeof(T)) == 0 ? value : old; });
-  if (__builtin_memcmp(&before, &compare, sizeof(T)) != 0) ::opwright::emulation::tried_in_vain(file, line);
+  if (__builtin_memcmp(&before, &compare, sizeof(T)) != 0 || __builtin_memcmp(&compare, &value, sizeof(T)) == 0)
+    ::opwright::emulation::tried_in_vain(file, line); /* nothing has changed */
   return before;
 }
 template <class T>
@@ -182,4 +189,6 @@ OPWRIGHT_EMULATION_INLINE void __threadfence_block() {
 } /* one OS thread a block */
 
 #undef OPWRIGHT_EMULATION_ATOMIC
+#undef OPWRIGHT_EMULATION_NEXT
+#undef OPWRIGHT_EMULATION_ONLY_READS
 #endif

@@ -12,6 +12,7 @@
 #include "warp.h"
 #if defined(OPWRIGHT_EMULATION_CHECK)
 #include "host_variables.h"
+#include "copies.h"
 #include "local_arrays.h"
 #endif
 

@@ -30,10 +30,12 @@ OPWRIGHT_EMULATION_API FailedCall failed_call();
 OPWRIGHT_EMULATION_API cudaError_t last_error(bool clear);
 OPWRIGHT_EMULATION_API const char *error_name(cudaError_t error);
 OPWRIGHT_EMULATION_API const char *error_text(cudaError_t error);
+/* Memory that a call without a file asks for is a tensor's of another library, and called `called.name` in reports. Who releases
+ * memory by an asynchronous call waits for nothing. */
 OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host, const Called &called);
-/* The memory of another allocator is known from now on, and until it is withdrawn. */
-OPWRIGHT_EMULATION_API void announce(void *memory, size_t bytes, cudaMemoryType type, const char *owner);
+/* The memory of another allocator, which reports call `name`, is known from now on, and until it is withdrawn. */
+OPWRIGHT_EMULATION_API void announce(void *memory, size_t bytes, cudaMemoryType type, const char *name);
 OPWRIGHT_EMULATION_API void withdraw(void *memory);
 OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                                         const Called &called);
@@ -67,6 +69,13 @@ OPWRIGHT_EMULATION_API cudaError_t wait_for_device(const Called &called = {});
 /* What the host does in a stream at once, an algorithm or a callback, can't be captured: an error, and the capture is invalid. The
  * second is of a call that doesn't say in which stream: of any that this thread captures. */
 OPWRIGHT_EMULATION_API cudaError_t host_work(const Called &called);
+/* A function of the host runs in the order of a stream: it is ahead of nothing that it uses. */
+OPWRIGHT_EMULATION_API void host_function(bool begins);
+struct HostFunction {
+  HostFunction() { host_function(true); }
+  ~HostFunction() { host_function(false); }
+  HostFunction(const HostFunction &) = delete;
+};
 OPWRIGHT_EMULATION_API void host_work_of_thread(const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream, unsigned flags = 0);
@@ -145,6 +154,15 @@ inline cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
 }
 inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
+/* As in CUDA 13; CUDA 12 has them with _v2. */
+inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = 0) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemAdvise_v2(const void *, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+inline cudaError_t cudaMemPrefetchAsync_v2(const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = 0) {
+  return cudaSuccess;
+}
 
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpy", file, line});

@@ -50,7 +50,10 @@ inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function
 inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned,
                                          OPWRIGHT_EMULATION_HERE) {
   const cudaError_t error = ::opwright::emulation::host_work({"cudaStreamAddCallback", file, line, stream, true});
-  if (error == cudaSuccess) callback(stream, cudaSuccess, data);
+  if (error == cudaSuccess) {
+    const ::opwright::emulation::HostFunction runs;
+    callback(stream, cudaSuccess, data);
+  }
   return error;
 }
 

@@ -30,6 +30,14 @@ struct StreamWork {
   bool async;
 };
 
+/* `height` rows of `width` bytes, `pitch` bytes apart, of an operand of an operator that runs without a kernel. `exact`: that is all
+ * that the operator touches of it, as far as is known. */
+struct Operand {
+  const void *memory;
+  size_t pitch, width, height;
+  bool writes, exact;
+};
+
 struct Hooks {
   void (*launch_begin)(const Launch &launch);
   void (*launch_end)(const Launch &launch, bool failed);
@@ -52,9 +60,11 @@ struct Hooks {
   /* What is between is one atomic access; it may exchange the value, and do nothing else with the one before. */
   void (*atomic_begin)(const void *address, size_t bytes, bool exchanges);
   void (*atomic_end)(const void *address, size_t bytes);
-  void (*device_allocated)(void *memory, size_t bytes, const char *what, bool empty); /* by the runtime API */
-  void (*device_freed)(void *memory);
-  void (*grid_barrier)(unsigned epoch); /* all blocks of a cooperative launch have come */
+  /* By the runtime API; `of_tensor`: for another library's tensor, which is called `what`. */
+  void (*device_allocated)(void *memory, size_t bytes, const char *what, bool empty, bool of_tensor);
+  void (*device_freed)(void *memory,
+                       const StreamWork &work); /* no file: by another library's allocator, in no stream */
+  void (*grid_barrier)(unsigned epoch);         /* all blocks of a cooperative launch have come */
   void (*lent)(const void *memory, size_t bytes, const char *name, size_t element, Use use);
   void (*taken_back)(const void *memory, size_t bytes);
   void (*stream_created)(const void *stream, bool blocking_not);
@@ -78,6 +88,11 @@ struct Hooks {
   /* It gives back what it may not: what is wrong, what came, the fix. */
   void (*heap_misused)(const std::string &what, const std::string &found, const char *fix, uintptr_t code);
   void (*host_misused)(const std::string &text); /* the host has done what is wrong */
+  /* The host copies between allocations, in no stream. */
+  void (*moved)(void *to, const void *from, size_t bytes);
+  /* An operator has run on memory of the device without a kernel, in a stream; `work.async`: the host doesn't wait for its end. A
+   * report, or "". */
+  std::string (*operated)(const Operand *operands, size_t count, const StreamWork &work);
 };
 
 /* For the checker: the kernel's thread that runs waits, at an instruction, for what another one of its block may do. */

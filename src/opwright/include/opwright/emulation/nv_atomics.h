@@ -34,11 +34,12 @@ struct Ordered : ReachesBlock {
 }  // namespace opwright
 
 #define OPWRIGHT_EMULATION_SCOPE int order, int scope = __NV_THREAD_SCOPE_SYSTEM
-#define OPWRIGHT_EMULATION_NV_ATOMIC(name, function)                                                       \
-  template <class T>                                                                                       \
-  OPWRIGHT_EMULATION_INLINE T name(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_SCOPE) { \
-    const ::opwright::emulation::Ordered ordered(order, scope);                                            \
-    return function(address, value);                                                                       \
+#define OPWRIGHT_EMULATION_NV_ATOMIC(name, function)                                                     \
+  template <class T>                                                                                     \
+  OPWRIGHT_EMULATION_INLINE T name(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_SCOPE, \
+                                   OPWRIGHT_EMULATION_HERE) {                                            \
+    const ::opwright::emulation::Ordered ordered(order, scope);                                          \
+    return function(address, value, file, line);                                                         \
   }
 OPWRIGHT_EMULATION_NV_ATOMIC(__nv_atomic_fetch_add, atomicAdd)
 OPWRIGHT_EMULATION_NV_ATOMIC(__nv_atomic_fetch_sub, atomicSub)

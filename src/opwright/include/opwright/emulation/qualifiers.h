@@ -34,7 +34,6 @@
 #define __nv_pure__
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
-#define __cluster_dims__(...) static_assert(false, "thread block clusters can't be emulated");
 #define __block_size__(...)
 #define CUDARTAPI
 #define CUDART_CB

@@ -5,8 +5,17 @@
 namespace opwright {
 namespace emulation {
 template <class...> constexpr bool never = false;
+template <int... sizes> struct Cluster {
+  static_assert(never<Cluster>,
+                "thread block clusters can't be emulated (__cluster_dims__); likely fix: a kernel without them, "
+                "#ifdef OPWRIGHT_EMULATION");
+  static constexpr int alignment = 16;
+};
 }  // namespace emulation
 }  // namespace opwright
+
+/* An attribute, as it stands before or after __global__. */
+#define __cluster_dims__(...) __attribute__((aligned(::opwright::emulation::Cluster<__VA_ARGS__>::alignment)))
 
 #define OPWRIGHT_EMULATION_NO(name, what, fix)                                                                  \
   template <class... T, class... A>                                                                             \

@@ -175,6 +175,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
   if (!function) return opwright::nvrtc::errors().last;
   return OPWRIGHT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, function, threads, shared);
 }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel, int threads,
+                                                                   size_t shared, unsigned flags) {
+  CUfunction function = static_cast<CUfunction>(opwright::nvrtc::kernel_of(kernel)->function());
+  if (!function) return opwright::nvrtc::errors().last;
+  return OPWRIGHT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, blocks, function, threads, shared, flags);
+}
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                              cudaStream_t stream) {
@@ -191,22 +197,4 @@ cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 bloc
 }
 
 }  // extern "C"
-
-/* The block size with which most threads of a multiprocessor are busy: each multiple of a warp is tried. */
-cudaError_t opwright_nvrtc_best_block(int *grid, int *block, const void *kernel, size_t shared, int limit) {
-  cudaFuncAttributes attributes;
-  int device = 0, processors = 0, busiest = 0;
-  if (cudaError_t error = cudaFuncGetAttributes(&attributes, kernel)) return error;
-  if (cudaError_t error = cudaGetDevice(&device)) return error;
-  if (cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device)) return error;
-  const int most = limit > 0 && limit < attributes.maxThreadsPerBlock ? limit : attributes.maxThreadsPerBlock;
-  *grid = *block = 0;
-  for (int threads = most - most % 32 ? most - most % 32 : most; threads > 0; threads -= 32) {
-    int blocks = 0;
-    if (cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared))
-      return error;
-    if (blocks * threads > busiest) busiest = blocks * threads, *block = threads, *grid = blocks * processors;
-  }
-  return cudaSuccess;
-}
 #endif

@@ -18,18 +18,20 @@ namespace nvrtc {
 
 /* The functions. CUDA's header names the version of each that goes with its declaration (cuMemAlloc_v2), and this is the
  * name that is looked up, so a driver that is too old lacks it. */
-#define OPWRIGHT_DRIVER(call)                                                                                    \
-  call(cuInit) call(cuGetErrorName) call(cuGetErrorString) call(cuCtxGetCurrent) call(cuCtxSetCurrent)           \
-      call(cuCtxGetDevice) call(cuDeviceGet) call(cuDeviceGetCount) call(cuDeviceGetAttribute)                   \
-          call(cuDevicePrimaryCtxRetain) call(cuModuleLoadData) call(cuModuleGetFunction) call(cuLaunchKernel)   \
-              call(cuLaunchCooperativeKernel) call(cuFuncSetAttribute) call(cuFuncGetAttribute)                  \
-                  call(cuOccupancyMaxActiveBlocksPerMultiprocessor) call(cuThreadExchangeStreamCaptureMode)      \
-                      call(cuMemcpy) call(cuMemcpyAsync) call(cuMemsetD8) call(cuMemsetD8Async) call(cuMemAlloc) \
-                          call(cuMemFree) call(cuMemAllocAsync) call(cuMemFreeAsync) call(cuStreamCreate)        \
-                              call(cuStreamDestroy) call(cuStreamSynchronize) call(cuStreamQuery)                \
-                                  call(cuStreamWaitEvent) call(cuStreamIsCapturing) call(cuEventCreate)          \
-                                      call(cuEventDestroy) call(cuEventRecord) call(cuEventSynchronize)          \
-                                          call(cuEventElapsedTime) call(cuEventQuery) call(cuCtxSynchronize)
+#define OPWRIGHT_DRIVER(call)                                                                                         \
+  call(cuInit) call(cuGetErrorName) call(cuGetErrorString) call(cuCtxGetCurrent) call(cuCtxSetCurrent)                \
+      call(cuCtxGetDevice) call(cuDeviceGet) call(cuDeviceGetCount) call(cuDeviceGetAttribute)                        \
+          call(cuDevicePrimaryCtxRetain) call(cuModuleLoadData) call(cuModuleGetFunction) call(cuLaunchKernel)        \
+              call(cuLaunchCooperativeKernel) call(cuFuncSetAttribute) call(cuFuncGetAttribute)                       \
+                  call(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                   \
+                      call(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)                                      \
+                          call(cuThreadExchangeStreamCaptureMode) call(cuMemcpy) call(cuMemcpyAsync) call(cuMemsetD8) \
+                              call(cuMemsetD8Async) call(cuMemAlloc) call(cuMemFree) call(cuMemAllocAsync)            \
+                                  call(cuMemFreeAsync) call(cuStreamCreate) call(cuStreamDestroy)                     \
+                                      call(cuStreamSynchronize) call(cuStreamQuery) call(cuStreamWaitEvent)           \
+                                          call(cuStreamIsCapturing) call(cuEventCreate) call(cuEventDestroy)          \
+                                              call(cuEventRecord) call(cuEventSynchronize) call(cuEventElapsedTime)   \
+                                                  call(cuEventQuery) call(cuCtxSynchronize)
 
 struct Driver {
 #define OPWRIGHT_MEMBER(function) OPWRIGHT_MEMBER_AS_NAMED(function)

@@ -12,7 +12,25 @@ namespace std {}  // namespace std
 #else
 #undef __CUDACC__ /* what CUDA's headers have for other compilers is what is wanted of them */
 #include <cuda_runtime_api.h>
-#include <vector_functions.h>
+
+/* What cuda_runtime.h has for nvcc alone; in front of it, because its own templates call some of them. */
+template <class T>
+inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
+}
+template <class T>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void *>(kernel));
+}
+template <class T>
+inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config) {
+  return cudaFuncSetCacheConfig(reinterpret_cast<const void *>(kernel), config);
+}
+template <class T, class C> /* CUDA deprecates it, so it is looked up by whoever calls it, and only then */
+inline cudaError_t cudaFuncSetSharedMemConfig(T *kernel, C config) {
+  return cudaFuncSetSharedMemConfig(reinterpret_cast<const void *>(kernel), config);
+}
+#include <cuda_runtime.h>
 
 #include <typeinfo>
 
@@ -72,45 +90,6 @@ Kernel *kernel_of(const void *function);
 
 }  // namespace nvrtc
 }  // namespace opwright
-
-/* What cuda_runtime.h has for nvcc alone. */
-template <class... A>
-inline cudaError_t cudaFuncSetAttribute(void (*kernel)(A...), cudaFuncAttribute attribute, int value) {
-  return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
-}
-template <class... A>
-inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)(A...)) {
-  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void *>(kernel));
-}
-template <class... A>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*kernel)(A...), int threads,
-                                                                 size_t shared) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void *>(kernel), threads, shared);
-}
-cudaError_t opwright_nvrtc_best_block(int *grid, int *block, const void *kernel, size_t shared, int limit);
-template <class... A>
-inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, void (*kernel)(A...), size_t shared = 0,
-                                                      int limit = 0) {
-  return opwright_nvrtc_best_block(grid, block, reinterpret_cast<const void *>(kernel), shared, limit);
-}
-template <class... A>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,
-                                    cudaStream_t stream = nullptr) {
-  return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, arguments, shared, stream);
-}
-template <class... A>
-inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments,
-                                               size_t shared = 0, cudaStream_t stream = nullptr) {
-  return cudaLaunchCooperativeKernel(reinterpret_cast<const void *>(kernel), grid, block, arguments, shared, stream);
-}
-template <class T>
-inline cudaError_t cudaMalloc(T **memory, size_t bytes) {
-  return cudaMalloc(reinterpret_cast<void **>(memory), bytes);
-}
-template <class T>
-inline cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t stream) {
-  return cudaMallocAsync(reinterpret_cast<void **>(memory), bytes, stream);
-}
 
 #endif
 #endif

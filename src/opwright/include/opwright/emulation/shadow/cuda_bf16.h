@@ -2,7 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_CUDA_BF16_H
 #define OPWRIGHT_EMULATION_CUDA_BF16_H
 
-#include "cuda_runtime.h"
+#include "cuda_fp16.h"
 
 #include "../short_float.h"
 

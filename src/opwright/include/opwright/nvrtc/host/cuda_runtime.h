@@ -1,2 +1,0 @@
-/* Stands for CUDA's header in the host half. */
-#include <opwright/nvrtc/runtime.h>
