@@ -14,7 +14,7 @@ def filled(text: str) -> list[str]:
     text = f'# 1 "/project/k.cu"\n{text}'
     found = Rewriter(loops=False, arrays=True)(text, lambda _: "")
     fill = re.compile(r" if constexpr \(\S+<decltype\((\w+)[^)]*\)>\) .*?nothing_in<(\d+), \S+>\(\);")
-    table = found.find("\nnamespace { const ::opwright::emulation::LocalArray")
+    table = found.find("\nnamespace { const ::opwright::emulation::")
     code, rows = (found, "") if table < 0 else (found[:table], found[table:])
     assert fill.sub("", code) == Rewriter(loops=False)(text, lambda _: "")
     for name, number in fill.findall(code):

@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 #include <link.h>
-
-#include <fstream>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "check_dwarf.h"
 
@@ -57,12 +57,18 @@ Place place(uintptr_t address) {
   return {};
 }
 
+/* Read by the C library: std::getline would call the program's instances of std::string, whose memory is a kernel's where one runs. */
 std::string line_text(const Place &place) {
-  std::ifstream file(place.file);
-  std::string line;
-  for (int number = 0; number < place.line; ++number)
-    if (!std::getline(file, line)) return "";
-  const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
+  FILE *const file = fopen(place.file.c_str(), "re");
+  if (!file) return "";
+  char *text = nullptr;
+  size_t room = 0;
+  ssize_t size = 0;
+  for (int number = 0; number < place.line && size >= 0; ++number) size = getline(&text, &room, file);
+  fclose(file);
+  const std::string line(text ? text : "", size > 0 ? size_t(size) : 0);
+  free(text);
+  const size_t begin = line.find_first_not_of(" \t\r\n"), end = line.find_last_not_of(" \t\r\n");
   return begin == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
 }
 
