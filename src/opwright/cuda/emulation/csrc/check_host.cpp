@@ -52,7 +52,7 @@ void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
   if (!touched.empty()) return;
   const bool may = in_program() && !in_host_function();
   const std::string work = may ? host_is_ahead_of(address, size, writes(how)) : "";
-  if (!work.empty())
+  if (!work.empty() && !for_the_device(code))
     return say_of_the_host(text_of({race, "the host is ahead of the device",
                                     std::string("got: a ") + (writes(how) ? "write" : "read") + " of " + bytes(size) +
                                         " that " + work + ", and nothing has waited for it",
