@@ -116,8 +116,8 @@ def test_an_extension_with_the_handle_of_pytorch(tmp_path: Path, check: bool) ->
 m = load("product", [{str(EXTENSION / "product.cu")!r}])
 a, b = torch.randn(5, 7), torch.randn(7, 3)
 with torch.cuda.stream(torch.cuda.Stream()):
-    c = m.product(a.cuda(), b.cuda())
-torch.testing.assert_close(c.cpu(), a @ b)
+    c = m.product(a.cuda(), b.cuda()).cpu()
+torch.testing.assert_close(c, a @ b)
 try:
     m.product(a.cuda(), torch.randn(8, 3).cuda())
 except RuntimeError as error:
