@@ -85,14 +85,13 @@ class Emulate:
 
     def _unit(self, text: CudaText) -> Unit:
         watched = check_flags(find_compiler("c++")) if self.check else ()
-        tapes = "opwright/tape/" in text.text  # grow while a kernel runs, beyond what a device's heap has
         return Unit(
             text.name,
             _BEFORE + text.text,
             text.source,
             embeds=True,
             cflags=watched,
-            rewrite=Rewriter(loops=not self.check, arrays=self.check, heap=not tapes),
+            rewrite=Rewriter(loops=not self.check, arrays=self.check, heap=True),
             addition=LinkLibraries(),
             kernels=text.kernels,
         )

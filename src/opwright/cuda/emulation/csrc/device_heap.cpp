@@ -4,6 +4,7 @@
 #include <opwright/emulation/fault.h>
 #include <opwright/emulation/forks.h>
 #include <opwright/emulation/hooks.h>
+#include <opwright/emulation/host_memory.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -187,6 +188,9 @@ bool heap_block_at(const void *address, HeapBlock *block) {
   *block = found->second.is;
   return true;
 }
+
+void *host_memory(size_t bytes) { return std::malloc(bytes); }
+void free_host_memory(void *memory) { std::free(memory); }
 
 bool limit_device_heap(size_t bytes) {
   Heap &heap = *the_heap;

@@ -6,8 +6,21 @@
 #include "../check.h"
 #include "../elements/half.h"
 
+#ifdef OPWRIGHT_EMULATION
+#include "../emulation/host_memory.h"
+#endif
+
 namespace opwright {
 namespace detail {
+
+/* The host's memory: under emulation a kernel's malloc is the device's heap, which is small. */
+#ifdef OPWRIGHT_EMULATION
+inline void *tape_memory(size_t bytes) { return emulation::host_memory(bytes); }
+inline void free_tape(void *memory) { emulation::free_host_memory(memory); }
+#else
+inline void *tape_memory(size_t bytes) { return __builtin_malloc(bytes); }
+inline void free_tape(void *memory) { __builtin_free(memory); }
+#endif
 
 /* Memory that grows; what it held is lost. */
 class Room {
@@ -15,13 +28,13 @@ class Room {
   Room() = default;
   Room(const Room &) = delete;
   Room &operator=(const Room &) = delete;
-  ~Room() { __builtin_free(memory_); }
+  ~Room() { free_tape(memory_); }
 
   template <class T>
   T *room(int64_t n) {
     if (const size_t bytes = size_t(n) * sizeof(T); bytes > bytes_ || !memory_) {
-      __builtin_free(memory_);
-      memory_ = __builtin_malloc(bytes + 64), bytes_ = memory_ ? bytes : 0;
+      free_tape(memory_);
+      memory_ = tape_memory(bytes + 64), bytes_ = memory_ ? bytes : 0;
       if (!memory_) refuse("no memory for ", n, " numbers of ", int(sizeof(T)), " bytes");
     }
     return static_cast<T *>(data());
@@ -46,7 +59,7 @@ class Pages {
   Pages(const Pages &) = delete;
   Pages &operator=(const Pages &) = delete;
   ~Pages() {
-    while (Page *const page = first_) first_ = page->next, __builtin_free(page);
+    while (Page *const page = first_) first_ = page->next, free_tape(page);
   }
   /* Aligned to 16 bytes. require(bytes) is called before the pages get larger. */
   template <class F>
@@ -59,7 +72,7 @@ class Pages {
         room = room < bytes ? bytes : room;
         room = room < least_of_page ? least_of_page : room;
         require(uint64_t(bytes_ + room));
-        *next = static_cast<Page *>(__builtin_malloc(size_t(room) + sizeof(Page)));
+        *next = static_cast<Page *>(tape_memory(size_t(room) + sizeof(Page)));
         if (!*next) refuse("no memory for ", room, " bytes of the tape");
         **next = {nullptr, room}, bytes_ += room;
       }
