@@ -128,10 +128,7 @@ EXPORT int device() {
   EXPECT(cudaGetDeviceProperties(&p, 0) == cudaSuccess && p.warpSize == 32 && p.maxThreadsPerBlock == 1024);
   EXPECT(p.maxThreadsDim[2] == 64 && p.maxGridSize[1] == 65535 && p.sharedMemPerBlock == 49152 && p.cooperativeLaunch);
   EXPECT(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
-  size_t heap = 0, stack = 0;
-  EXPECT(cudaDeviceGetLimit(&heap, cudaLimitMallocHeapSize) == cudaSuccess && heap == 8 << 20);
-  EXPECT(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 2 * heap) == cudaSuccess);
-  EXPECT(cudaDeviceGetLimit(&heap, cudaLimitMallocHeapSize) == cudaSuccess && heap == 16 << 20);
+  size_t stack = 0;
   EXPECT(cudaDeviceGetLimit(&stack, cudaLimitStackSize) == cudaSuccess && stack == 1024);
   EXPECT(cudaDeviceGetLimit(&stack, cudaLimit(99)) == cudaErrorInvalidValue && cudaGetLastError());
   EXPECT(value == p.multiProcessorCount);

@@ -139,6 +139,10 @@ int main() {
   size_t limit = 0;
   cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize);
   printf("%zu ", limit >> 20);
+  cudaDeviceSetLimit(cudaLimitMallocHeapSize, 2 * limit);
+  cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize);
+  printf("%zu ", limit >> 20);
+  cudaDeviceSetLimit(cudaLimitMallocHeapSize, limit / 2);
   make<<<1, 32>>>(shapes, 5);
   use<<<1, 1>>>(shapes, sum, 5);
   drop<<<1, 32>>>(shapes, 5);
@@ -247,7 +251,7 @@ WRONG = [
 def test_kernels_allocate(command: Command, files: Callable[..., None], check: tuple[str, ...]) -> None:
     files(**{"right.cu": RIGHT})
     ended = command("emulate", *check, "right.cu")
-    assert (ended.status, ended.out) == (0, "8 30 45 45 31 30 32 0 0 0 0 1 1 1 1\n")
+    assert (ended.status, ended.out) == (0, "8 16 30 45 45 31 30 32 0 0 0 0 1 1 1 1\n")
     assert ended.err.count("\n") == bool(check)
     assert ("a kernel has called malloc or new: set the heap's size before" in ended.err) == bool(check)
 
