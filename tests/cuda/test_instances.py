@@ -14,7 +14,7 @@ Write = Callable[..., Path]
 
 INSTANCES = """
 typedef double number;
-template <class T, class G, int BLOCK = 64>
+template <class T, class G = T, int BLOCK = 64>
 __global__ void __launch_bounds__(BLOCK) step(T *p, const G *g, int n, float lr) {
   const int i = blockIdx.x * BLOCK + threadIdx.x;
   if (i < n) p[i] -= lr * g[i];
@@ -40,10 +40,20 @@ def test_ops_name_an_instance_of_a_template(write: Write) -> None:
     assert torch.equal(q, 3 * torch.arange(70.0).double())
 
 
+@pytest.mark.parametrize(("instance", "element"), [("step<double>", "f64"), ("step<float, double>", "f32")])
+def test_arguments_with_defaults_may_be_left_out(write: Write, instance: str, element: str) -> None:
+    signature = f"step(p: {element}[n]!, g: f64[n], lr: float) launch over n, threads 64"
+    loaded = opwright.load(write(INSTANCES, f"defaults_{element}.cu"), ops={instance: signature}, backend="emulate")
+    p, g = torch.ones(100, dtype=torch.float64 if element == "f64" else torch.float32), torch.arange(100.0).double()
+    loaded.step(p, g, 0.5)
+    torch.testing.assert_close(p, (1 - 0.5 * g).to(p.dtype))
+
+
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        ("step<float>", "step is a template of <T, G, int BLOCK = 64>, and ops gives it 1 argument: <float>"),
+        ("step<>", "step is a template of <T, G, int BLOCK = 64>, and ops gives it 0 arguments: <>"),
+        ("step<float, double, 64, 1>", "ops gives it 4 arguments: <float, double, 64, 1>"),
         ("plain<float>", "plain is no template, and ops names its instance <float>"),
         ("step<float, float, 64>", "parameter 2 is `const float *g`, expected `const double *g`: its elements are f64"),
         ("step<float", "can't be read as a function; expected its name, as in saxpy, a call, as in crc32"),

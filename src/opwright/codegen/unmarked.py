@@ -75,7 +75,7 @@ class _Finder:
         try:
             return [instance_of(function, given.arguments) for function in found]
         except ValueError as error:
-            fix = "give one argument for each template parameter, of a template"
+            fix = "give one argument for each template parameter that has no default, of a template"
             raise _error(given, f"{self._source.path}: {given.signature.name}: {error}", fix) from None
 
     def _unit(self) -> Unit:

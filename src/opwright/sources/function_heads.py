@@ -52,7 +52,8 @@ def read_function(text: str, language: Language, namespace: tuple[str, ...], lin
         raise UnreadableError(f"{_line(head)}{_WHY_NOT_C if language == 'c' and _CPP.search(head) else ''}")
     return Function(
         name="::".join((*namespace, _text(name))),
-        template=_template(root),
+        template=tuple(map(_template_parameter, _template(root))),
+        template_defaults=tuple(map(_default, _template(root))),
         parameters=tuple(_parameters(parameters)),
         returns=_returns(head, root, declarator),
         line=line + name.start_point.row,
@@ -109,10 +110,9 @@ def _line(text: bytes) -> str:
     return with_complex_apart(" ".join(without_comments(text.decode(errors="replace"), directives=False).split()))
 
 
-def _template(root: tree_sitter.Node) -> tuple[str, ...]:
+def _template(root: tree_sitter.Node) -> list[tree_sitter.Node]:
     listed = next((node for node in _walk(root) if node.type == "template_parameter_list"), None)
-    parameters = [node for node in listed.children if node.is_named and node.type != "comment"] if listed else []
-    return tuple(_template_parameter(node) for node in parameters)
+    return [node for node in listed.children if node.is_named and node.type != "comment"] if listed else []
 
 
 def _template_parameter(node: tree_sitter.Node) -> str:
@@ -120,6 +120,11 @@ def _template_parameter(node: tree_sitter.Node) -> str:
         return _text(node)
     named = node.child_by_field_name("name") or next((c for c in node.children if c.type == "type_identifier"), None)
     return _text(named) or _text(node)
+
+
+def _default(node: tree_sitter.Node) -> str:
+    """Return the default argument of a template parameter, or ""."""
+    return _text(node.child_by_field_name("default_type") or node.child_by_field_name("default_value"))
 
 
 def _returns(head: bytes, root: tree_sitter.Node, declarator: tree_sitter.Node) -> str:

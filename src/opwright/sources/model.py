@@ -68,6 +68,7 @@ class Function:
     Attributes:
         name: the qualified name, such as "mine::my_op".
         template: the names of its template parameters, in order; for a non-type parameter, its whole text.
+        template_defaults: their default arguments, "" for none.
         parameters: its parameters, in order; empty for ``(void)``.
         returns: its return type, on one line.
         line: the line of its name, from 1.
@@ -92,6 +93,7 @@ class Function:
     kernel: bool = False
     tested: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
+    template_defaults: tuple[str, ...] = ()
 
 
 @record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -90,18 +91,24 @@ def _call(function: str, listed: str) -> tuple[str, ...]:
 def instance_of(function: Function, arguments: tuple[str, ...]) -> Function:
     """Return the instance of a function template, with the arguments in place of its template parameters.
 
+    The last arguments may be left out where their parameters have defaults, as in C++.
+
     Raises:
         ValueError: it is no template, or has another number of parameters; the text says what arrived and what was
             expected.
     """
     if not function.template:
         raise ValueError(f"{function.name} is no template, and ops names its instance <{', '.join(arguments)}>")
-    if len(arguments) != len(function.template):
+    values: dict[str, str] = {}
+    for parameter, given, default in itertools.zip_longest(function.template, arguments, function.template_defaults):
+        if not parameter or not (given or default):
+            break
+        values[_parameter_name(parameter)] = given or _with_values(default, values)
+    if not len(arguments) <= len(values) == len(function.template):
         raise ValueError(
             f"{function.name} is a template of <{', '.join(function.template)}>, and ops gives it "
             f"{len(arguments)} argument{'s' * (len(arguments) != 1)}: <{', '.join(arguments)}>"
         )
-    values = dict(zip(map(_parameter_name, function.template), arguments, strict=True))
     parameters = tuple(_parameter(parameter, values) for parameter in function.parameters)
     name = f"{function.name}<{', '.join(arguments)}>"
     return Function(**dict(function.__dict__, name=name, template=(), parameters=parameters))

@@ -53,18 +53,9 @@ class Typedefs:
     def function(self, function: Function) -> Function:
         """Return the function with typedefs of standard types resolved; other typedef names stay."""
         returned = " ".join(word for word in function.returns.split() if word not in SPECIFIERS).removeprefix("std::")
-        return Function(
-            function.name,
-            function.template,
-            tuple(self.parameter(parameter) for parameter in function.parameters),
-            self.parameter(Parameter("", function.returns, "other", returned)).element,
-            function.line,
-            function.text,
-            function.static,
-            function.path,
-            function.defined,
-            function.kernel,
-        )
+        parameters = tuple(self.parameter(parameter) for parameter in function.parameters)
+        returns = self.parameter(Parameter("", function.returns, "other", returned)).element
+        return Function(**{**function.__dict__, "parameters": parameters, "returns": returns})
 
     def parameter(self, parameter: Parameter) -> Parameter:
         """Return the parameter with a typedef of a standard type resolved; other typedef names stay."""
@@ -187,9 +178,9 @@ class Declarations:
         start = statement.offset + name_at
         path, line = self._place(start)
         read = read_function(head, self._language, statement.namespace, line - head.count("\n", 0, name_at))
-        known = read.name, read.template, read.parameters, read.returns, read.line, _one_line(text[:end]), read.static
         kernel = read.kernel or (self._language == "cuda" and bool(_MARKED_GLOBAL.search(text[:name_at])))
-        return self._typedefs.function(Function(*known, path, statement.defined, kernel))
+        placed = {"text": _one_line(text[:end]), "path": path, "defined": statement.defined, "kernel": kernel}
+        return self._typedefs.function(Function(**{**read.__dict__, **placed}))
 
     def _place(self, offset: int) -> tuple[pathlib.Path | None, int]:
         """Return the file (None without line markers) and the line of an offset."""
