@@ -160,7 +160,7 @@ OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned 
     Word *const end = word + (size >> shift);
     do {
       if (quick_word<how>(*word, l, site)) continue;
-      if (!(opens || word->in_cell()) || !quick_opened<how>(l, site, word - site.region->words)) return false;
+      if (!opens || !quick_opened<how>(l, site, word - site.region->words)) return false;
     } while (++word != end);
   }
   if (how == How::write && site.written) site.written[at / 64] |= bytes;

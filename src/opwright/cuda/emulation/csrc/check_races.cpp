@@ -62,8 +62,10 @@ void raced(const Region &region, uintptr_t address, unsigned size, How how, cons
     l.attend(&Attention::pending, true);
     l.pending.address = address, l.pending.size = size, l.pending.text = text;
     memcpy(l.pending.before, reinterpret_cast<const void *>(address), size);
-    /* Before another thread runs it has to be known whether it was; the loop over the threads asks nobody. */
-    reinterpret_cast<Context *>(l.arena)->leave_loop = true;
+    /* Before another thread runs it has to be known whether it was. */
+    Context &block = *reinterpret_cast<Context *>(l.arena);
+    block.leave_loop = true;
+    block.barrier_key = 0;
   } else {
     stop(race, text);
   }

@@ -211,6 +211,7 @@ struct Live {
   bool same_block(const Access &access) const { return access.stamp >= block->begin && same_block(access.who); }
   /* The number of the block that ran then, at a time of this launch. */
   uint32_t block_of(uint32_t stamp) const {
+    if (!turns.empty() && stamp >= turns.back().begin) return turns.back().block;
     const auto after = std::upper_bound(turns.begin(), turns.end(), stamp,
                                         [](uint32_t time, const Turn &each) { return time < each.begin; });
     return after == turns.begin() ? 0 : std::prev(after)->block;
