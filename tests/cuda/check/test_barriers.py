@@ -1,4 +1,4 @@
-"""Barriers that all threads reach in order, which the runtime passes without telling the checker, and those that differ."""
+"""Barriers that all threads reach in order, of which the checker isn't told each time, and those that differ."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_barriers_of_two_files_in_the_same_line_are_two(write: Write) -> None:
     ops = opwright.load(write(DIVERGENT, "divergent.cu"), backend=opwright.emulate(check=True))
     x = torch.randn(64)
     assert torch.equal(ops.meet(3, 8, x), x)
-    with pytest.raises(opwright.KernelError, match=r"divergent\.cu:3: divergent barrier\n.*\n.*wait at .*wait_here\.h:3,") as caught:
+    says = r"divergent\.cu:3: divergent barrier\n.*\n.*wait at .*wait_here\.h:3,"
+    with pytest.raises(opwright.KernelError, match=says) as caught:
         ops.meet(3, 5, x)
     assert "thread (40, 0, 0)" in str(caught.value)
 
