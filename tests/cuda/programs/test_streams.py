@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -109,26 +108,46 @@ RACES = {
 }  # fmt: skip
 
 
+PER_THREAD = [
+    ("more<<<1, 64>>>(other)", 1),
+    ("cudaStreamSynchronize(a); more<<<1, 64>>>(x)", 2),
+    ("more<<<1, 64, 0, cudaStreamLegacy>>>(x); more<<<1, 64>>>(x)", 3),
+]
+# One program, which a process of the tests compiles once: its argument says which case.
+CASES = [second for second, _ in (*RIGHT.values(), *RACES.values(), *PER_THREAD)]
+SWITCH = "".join(f"case {index}: {second}; break;\n" for index, second in enumerate(CASES))
+TEXT = PROGRAM.replace("SECOND;", f"switch (atoi(argv[1])) {{\n{SWITCH}}}")
+
+
+def case(second: str) -> tuple[str, str]:
+    return "--", str(CASES.index(second))
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("streams") / "streams.cu"
+    path.write_text(TEXT)
+    return str(path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
-def test_what_is_ordered(files: Callable[..., None], command: Command, name: str) -> None:
+def test_what_is_ordered(program: str, command: Command, name: str) -> None:
     second, result = RIGHT[name]
-    files(**{"streams.cu": PROGRAM.replace("SECOND", second)})
-    assert command("emulate", "--check", "streams.cu") == (0, f"{result}\n", "")
+    assert command("emulate", "--check", program, *case(second)) == (0, f"{result}\n", "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RACES)
-def test_what_isn_t(files: Callable[..., None], command: Command, tmp_path: Path, name: str) -> None:
+def test_what_isn_t(program: str, command: Command, name: str) -> None:
     second, says = RACES[name]
-    files(**{"streams.cu": PROGRAM.replace("SECOND", second)})
-    status, _, err = command("emulate", "--check", "streams.cu")
+    status, _, err = command("emulate", "--check", program, *case(second))
     assert status == 70
     assert says in err
     assert "likely fix:" in err
     if name == "two streams":
-        line = PROGRAM[: PROGRAM.index("more<<<")].count("\n") + 1
-        assert f"more at {tmp_path}/streams.cu:{line} wrote it, in another stream, and nothing orders the two" in err
+        line = TEXT[: TEXT.index("more<<<")].count("\n") + 1
+        assert f"more at {program}:{line} wrote it, in another stream, and nothing orders the two" in err
 
 
 @pytest.mark.slow
@@ -136,14 +155,9 @@ def test_what_isn_t(files: Callable[..., None], command: Command, tmp_path: Path
 def test_a_default_stream_for_each_thread(files: Callable[..., None], command: Command, how: str) -> None:
     option = ("--default-stream", "per-thread") if how == "option" else ()
     define = "" if option else "#define CUDA_API_PER_THREAD_DEFAULT_STREAM\n#include <cuda_runtime.h>\n"
-    for second, result in (
-        ("more<<<1, 64>>>(other)", 1),
-        ("cudaStreamSynchronize(a); more<<<1, 64>>>(x)", 2),
-        ("more<<<1, 64, 0, cudaStreamLegacy>>>(x); more<<<1, 64>>>(x)", 3),
-    ):
-        files(**{"streams.cu": define + PROGRAM.replace("SECOND", second)})
-        assert command("emulate", "--check", *option, "streams.cu") == (0, f"{result}\n", "")
-    files(**{"streams.cu": define + PROGRAM.replace("SECOND", "more<<<1, 64>>>(x)")})
-    status, _, err = command("emulate", "--check", *option, "streams.cu")
+    files(**{"streams.cu": define + TEXT})
+    for second, result in PER_THREAD:
+        assert command("emulate", "--check", *option, "streams.cu", *case(second)) == (0, f"{result}\n", "")
+    status, _, err = command("emulate", "--check", *option, "streams.cu", *case(RIGHT["the default stream"][0]))
     assert status == 70
     assert "race between two streams" in err
