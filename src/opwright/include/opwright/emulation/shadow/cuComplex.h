@@ -1,6 +1,7 @@
 /* Complex numbers as CUDA's libraries take them: pairs. */
 #ifndef OPWRIGHT_EMULATION_CUCOMPLEX_H
 #define OPWRIGHT_EMULATION_CUCOMPLEX_H
+#define CU_COMPLEX_H_ /* CUDA's own include guard */
 
 #include "cuda_runtime.h"
 

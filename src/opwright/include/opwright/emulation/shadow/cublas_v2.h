@@ -1,6 +1,8 @@
 /* cuBLAS's functions, on the CPU: by PyTorch's BLAS or another one (src/opwright/cuda/libraries/blas). */
 #ifndef OPWRIGHT_EMULATION_CUBLAS_V2_H
 #define OPWRIGHT_EMULATION_CUBLAS_V2_H
+#define CUBLAS_V2_H_ /* CUDA's own include guards */
+#define CUBLAS_API_H_
 
 #include "cuda_runtime.h"
 #include "cuda_bf16.h"

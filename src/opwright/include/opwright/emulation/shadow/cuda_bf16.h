@@ -1,6 +1,7 @@
 /* __nv_bfloat16 and __nv_bfloat162. */
 #ifndef OPWRIGHT_EMULATION_CUDA_BF16_H
 #define OPWRIGHT_EMULATION_CUDA_BF16_H
+#define __CUDA_BF16_H__ /* CUDA's own include guard */
 
 #include "cuda_fp16.h"
 

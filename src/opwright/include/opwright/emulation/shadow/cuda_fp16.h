@@ -1,6 +1,7 @@
 /* __half and __half2. */
 #ifndef OPWRIGHT_EMULATION_CUDA_FP16_H
 #define OPWRIGHT_EMULATION_CUDA_FP16_H
+#define __CUDA_FP16_H__ /* CUDA's own include guard */
 
 #include "cuda_runtime.h"
 

@@ -1,6 +1,7 @@
 /* __nv_fp8_e4m3, __nv_fp8_e5m2 and __nv_fp8_e8m0. */
 #ifndef OPWRIGHT_EMULATION_CUDA_FP8_H
 #define OPWRIGHT_EMULATION_CUDA_FP8_H
+#define __CUDA_FP8_H__ /* CUDA's own include guard */
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"

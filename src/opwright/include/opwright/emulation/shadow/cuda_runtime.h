@@ -2,6 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_CUDA_RUNTIME_H
 #define OPWRIGHT_EMULATION_CUDA_RUNTIME_H
 
+#include "../include_guards.h"
 #include "../qualifiers.h"
 #include "../core.h"
 #include "../vectors.h"

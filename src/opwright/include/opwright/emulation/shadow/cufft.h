@@ -1,6 +1,7 @@
 /* cuFFT, on the CPU: computed in double, rounded once. */
 #ifndef OPWRIGHT_EMULATION_CUFFT_H
 #define OPWRIGHT_EMULATION_CUFFT_H
+#define _CUFFT_H_ /* CUDA's own include guard */
 
 #include "cuda_runtime.h"
 

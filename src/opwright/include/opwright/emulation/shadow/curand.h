@@ -1,6 +1,7 @@
 /* cuRAND's host interface, on the CPU. Of XORWOW and Philox the numbers are cuRAND's own; the others draw from Philox. */
 #ifndef OPWRIGHT_EMULATION_CURAND_H
 #define OPWRIGHT_EMULATION_CURAND_H
+#define CURAND_H_ /* CUDA's own include guard */
 
 #include "cuda_runtime.h"
 

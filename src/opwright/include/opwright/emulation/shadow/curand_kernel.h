@@ -3,6 +3,7 @@
  */
 #ifndef OPWRIGHT_EMULATION_CURAND_KERNEL_H
 #define OPWRIGHT_EMULATION_CURAND_KERNEL_H
+#define CURAND_KERNEL_H_ /* CUDA's own include guard */
 
 #include "cuda_runtime.h"
 

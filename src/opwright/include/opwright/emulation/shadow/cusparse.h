@@ -1,6 +1,8 @@
 /* cuSPARSE's generic functions, on the CPU. */
 #ifndef OPWRIGHT_EMULATION_CUSPARSE_H
 #define OPWRIGHT_EMULATION_CUSPARSE_H
+#define CUSPARSE_H_ /* CUDA's own include guard */
+#define CUSPARSEAPI
 
 #include "cuda_runtime.h"
 

@@ -1,6 +1,7 @@
 /* CUDA's names for numbers. */
 #ifndef OPWRIGHT_EMULATION_MATH_CONSTANTS_H
 #define OPWRIGHT_EMULATION_MATH_CONSTANTS_H
+#define __MATH_CONSTANTS_H__ /* CUDA's own include guard */
 
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_NAN_F __builtin_nanf("")
