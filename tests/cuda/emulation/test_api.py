@@ -119,6 +119,44 @@ EXPORT int streams_and_events() {
   return 0;
 }
 
+EXPORT int pools() {
+  cudaMemPool_t usual, own, now;
+  EXPECT(cudaDeviceGetDefaultMemPool(&usual, 0) == cudaSuccess);
+  unsigned long long threshold = 1 << 20, kept = 0;
+  EXPECT(cudaMemPoolSetAttribute(usual, cudaMemPoolAttrReleaseThreshold, &threshold) == cudaSuccess);
+  EXPECT(cudaMemPoolGetAttribute(usual, cudaMemPoolAttrReleaseThreshold, &kept) == cudaSuccess && kept == 1 << 20);
+  int reuse = 0;
+  EXPECT(cudaMemPoolGetAttribute(usual, cudaMemPoolReuseAllowOpportunistic, &reuse) == cudaSuccess && reuse == 1);
+  EXPECT(cudaMemPoolGetAttribute(usual, cudaMemPoolAttrUsedMemHigh, &kept) == cudaErrorNotSupported);
+  EXPECT(cudaMemPoolSetAttribute(usual, cudaMemPoolAttrUsedMemCurrent, &kept) == cudaErrorInvalidValue);
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  EXPECT(cudaMemPoolCreate(&own, &properties) == cudaSuccess && own != usual);
+  EXPECT(cudaDeviceSetMemPool(0, own) == cudaSuccess && cudaDeviceGetMemPool(&now, 0) == cudaSuccess && now == own);
+  cudaMemAccessDesc access = {{cudaMemLocationTypeDevice, 1}, cudaMemAccessFlagsProtReadWrite};
+  EXPECT(cudaMemPoolSetAccess(own, &access, 1) == cudaErrorInvalidDevice);
+  int *first, *second, back[4] = {1, 2, 3, 4};
+  EXPECT(cudaMallocFromPoolAsync(&first, sizeof back, own, 0) == cudaSuccess);
+  EXPECT(cudaMallocAsync(&second, sizeof back, own, 0) == cudaSuccess && first != second);
+  EXPECT(cudaMemcpy(first, back, sizeof back, cudaMemcpyHostToDevice) == cudaSuccess);
+  EXPECT(cudaMemcpyPeerAsync(second, 0, first, 0, sizeof back) == cudaSuccess);
+  EXPECT(cudaMemcpy(back, second, sizeof back, cudaMemcpyDeviceToHost) == cudaSuccess && back[3] == 4);
+  EXPECT(cudaFreeAsync(first, 0) == cudaSuccess && cudaFreeAsync(second, 0) == cudaSuccess);
+  EXPECT(cudaMemPoolTrimTo(own, 0) == cudaSuccess && cudaMemPoolDestroy(own) == cudaSuccess);
+  EXPECT(cudaDeviceGetMemPool(&now, 0) == cudaSuccess && now == usual);
+  EXPECT(cudaMemPoolDestroy(usual) == cudaErrorInvalidValue);
+  properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
+  EXPECT(cudaMemPoolCreate(&own, &properties) == cudaErrorNotSupported);
+  cudaIpcMemHandle_t handle;
+  EXPECT(cudaIpcGetMemHandle(&handle, back) == cudaErrorNotSupported);
+  cudaStreamAttrValue value = {};
+  value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+  EXPECT(cudaStreamSetAttribute(0, cudaStreamAttributeAccessPolicyWindow, &value) == cudaSuccess);
+  cudaGetLastError();
+  return 0;
+}
+
 EXPORT int device() {
   int count, current = -1, value, version;
   cudaDeviceProp p;
@@ -132,6 +170,17 @@ EXPORT int device() {
   EXPECT(cudaDeviceGetLimit(&stack, cudaLimitStackSize) == cudaSuccess && stack == 1024);
   EXPECT(cudaDeviceGetLimit(&stack, cudaLimit(99)) == cudaErrorInvalidValue && cudaGetLastError());
   EXPECT(value == p.multiProcessorCount);
+  EXPECT(cudaDeviceGetAttribute(&value, cudaDevAttrEccEnabled, 0) == cudaSuccess && value == p.ECCEnabled);
+  EXPECT(cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, 0) == cudaSuccess && value == 1);
+  EXPECT(cudaDeviceGetAttribute(&value, cudaDeviceAttr(9999), 0) == cudaErrorInvalidValue);
+  EXPECT(p.maxTexture2DLayered[2] == 2048 && p.surfaceAlignment && p.maxSurface2D[1] && p.deviceOverlap);
+  EXPECT(cudaDeviceCanAccessPeer(&value, 0, 1) == cudaSuccess && !value);
+  EXPECT(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorInvalidDevice);
+  EXPECT(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1) == cudaErrorInvalidDevice);
+  char bus[16] = "?";
+  EXPECT(cudaDeviceGetPCIBusId(bus, sizeof bus, 0) == cudaSuccess && !std::strcmp(bus, "0000:00:00.0"));
+  EXPECT(cudaDeviceGetByPCIBusId(&value, bus) == cudaSuccess && value == 0);
+  cudaGetLastError();
   EXPECT(cudaRuntimeGetVersion(&version) == cudaSuccess && version == CUDART_VERSION);
   return 0;
 }
@@ -184,7 +233,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize(
-    "name", ["memory", "kinds_of_memory", "rows", "symbols", "streams_and_events", "device", "occupancy", "clocks"]
+    "name",
+    ["memory", "kinds_of_memory", "rows", "symbols", "streams_and_events", "pools", "device", "occupancy", "clocks"],
 )
 def test_every_line_holds(library: ctypes.CDLL, name: str) -> None:
     line = getattr(library, name)()

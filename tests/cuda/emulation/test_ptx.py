@@ -49,6 +49,10 @@ def inserted(a: int, b: int, at: int, count: int, bits: int) -> int:
     return b
 
 
+def differences(a: int, b: int) -> int:
+    return sum(abs(x - y) for x, y in zip(a.to_bytes(4, "little"), b.to_bytes(4, "little"), strict=True))
+
+
 def permuted(a: int, b: int, chosen: int) -> int:
     data = (a | b << 32).to_bytes(8, "little")
     picked = [(chosen >> (4 * i)) & 15 for i in range(4)]
@@ -86,6 +90,11 @@ CASES = [
     Case("popc.b64 %0, %1;", "rl", lambda a: a.bit_count()),
     Case("clz.b32 %0, %1;", "rr", lambda a: 32 - a.bit_length()),
     Case("brev.b32 %0, %1;", "rr", lambda a: int(f"{a:032b}"[::-1], 2)),
+    Case("bfind.u32 %0, %1;", "rr", lambda a: a.bit_length() - 1),
+    Case("bfind.u64 %0, %1;", "rl", lambda a: a.bit_length() - 1),
+    Case("bfind.s32 %0, %1;", "rr", lambda a: (~signed(a) if signed(a) < 0 else a).bit_length() - 1),
+    Case("bfind.shiftamt.u32 %0, %1;", "rr", lambda a: 32 - a.bit_length() if a else -1),
+    Case("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;", "rrrr", lambda a, b, c: c + differences(a, b)),
     Case("bfe.u32 %0, %1, %2, %3;", "rrss", lambda a, b, c: field(a, b, c, 32, sign=False)),
     Case("bfe.s32 %0, %1, %2, %3;", "rrss", lambda a, b, c: field(a, b, c, 32, sign=True)),
     Case("bfe.s64 %0, %1, %2, %3;", "llss", lambda a, b, c: field(a, b, c, 64, sign=True)),

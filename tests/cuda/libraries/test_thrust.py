@@ -133,9 +133,8 @@ def test_pairs_and_tuples_come_with_every_header(files: Files, command: Command)
 @pytest.mark.parametrize("head", ["sort", "partition", "set_operations", "extrema"])
 def test_policies_come_with_some_headers(files: Files, command: Command, head: str) -> None:
     """Those that include them in nvcc 13.0."""
-    text = (
-        f"#include <thrust/{head}.h>\nauto &p = thrust::device; int main() {{ return thrust::cuda::par.on(0), 0; }}\n"
-    )
+    text = f"#include <thrust/{head}.h>\nauto &p = thrust::device;\nthrust::system_error *e;\n"
+    text += "int main() { return thrust::cuda::par.on(0), 0; }\n"
     files(**{f"policies_{head}.cu": text})
     assert command("emulate", f"policies_{head}.cu") == (0, "", "")
 
@@ -209,3 +208,23 @@ def test_algorithms_that_come_with_a_header(files: Files, command: Command) -> N
         text = f"#include <thrust/{head}.h>\nint main() {{ int memory[4] = {{}}; {pointer} {calls} }}\n"
         files(**{f"along_{head}.cu": text})
         assert command("nvcc", "-c", f"along_{head}.cu") == (0, "", ""), head
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("a.cu:2:1: error: 'CUresult' does not name a type", "CUresult"),
+        ("a.cu:2:1: error: 'CUdeviceptr' was not declared in this scope", "CUdeviceptr"),
+        ("a.cu:2:1: error: unknown type name 'CUcontext'", "CUcontext"),
+        ("a.cu:2:1: error: use of undeclared identifier 'cuModuleLoadData'", "cuModuleLoadData"),
+        ("a.cu:2:1: error: 'cuInit' was not declared in this scope", "cuInit"),
+        ("a.cu:2:1: error: 'CUstomer' does not name a type", ""),
+        ("a.cu:2:1: error: 'cuda_sum' was not declared in this scope", ""),
+        ("a.cu:2:1: error: 'cublasCreate' was not declared in this scope", ""),
+    ],
+)
+def test_a_name_of_the_driver_api_is_told(said: str, name: str) -> None:
+    text = str(explained(CompileError(f"{said}\nmore")))
+    told = f"  {name} is of CUDA's driver API, which isn't emulated: there is no code for GPUs that it could load\n"
+    fix = "  likely fix: the runtime API: cudaMalloc, cudaMemcpy, kernel<<<...>>>(...)\n"
+    assert text == (f"{said}\n{told}{fix}more" if name else f"{said}\nmore")

@@ -21,6 +21,11 @@ _OF_SAMPLES = re.compile(
     r"helper_(?:cuda|cuda_drvapi|cusolver|functions|gl|image|math|multiprocess|nvJPEG|string|timer)\.h"
 )
 _MISSING = re.compile(r"(?:error: (?P<gcc>\S+): No such file|'(?P<clang>[^'\n]+)' file not found)")
+_DRIVER_TYPES = r"result|device(?:ptr)?|context|module|function|library|kernel|array|(?:ctx_|tex|surf|link|jit|mem)\w+"
+_DRIVER_CALLS = (
+    "Init|Get|Driver|Device|Ctx|Module|Func|Launch|Mem|Array|Tex|Surf|Link|Library|Stream|Event|Graph|Pointer|Ipc"
+)
+_OF_DRIVER = re.compile(rf"error: [^'\n]*'(CU(?:{_DRIVER_TYPES})|cu(?:{_DRIVER_CALLS})\w*)'")
 _OF_CCCL = ("thrust/", "cuda/std/", "cuda/functional", "cuda/atomic", "cuda/barrier", "nv/target")
 THRUST = "THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"
 """The macro with which Thrust's device is the host."""
@@ -41,11 +46,17 @@ def not_emulated(name: str) -> str:
 
 
 def explained(error: CompileError) -> CompileError:
-    """Return an error that says which library a missing header is of, and what to do; or the same error."""
+    """Return an error that says which library a missing header or name is of, and what to do; or the same error."""
     text = str(error)
     found = _MISSING.search(text)
     header = (found["gcc"] or found["clang"]) if found else ""
     first, _, rest = text.partition("\n")
+    if driver := _OF_DRIVER.search(first):
+        what = (
+            f"{driver[1]} is of CUDA's driver API, which isn't emulated: there is no code for GPUs that it could load"
+        )
+        fix = "the runtime API: cudaMalloc, cudaMemcpy, kernel<<<...>>>(...)"
+        return CompileError(f"{first}\n  {what}\n  likely fix: {fix}\n{rest}")
     if header.startswith(_OF_CCCL):
         return CompileError(
             f"{first}\n  {header} is CCCL's, which isn't installed\n  likely fix: pip install nvidia-cuda-cccl\n{rest}"

@@ -15,7 +15,7 @@ namespace opwright {
 namespace emulation {
 namespace {
 
-// A device with few multiprocessors: grids that are made to fill a device stay small.
+// A device with few multiprocessors: grids that are made to fill a device stay small. Attributes that aren't here are 0.
 struct Limit {
   cudaDeviceAttr attribute;
   int value;
@@ -36,9 +36,8 @@ constexpr Limit limits[] = {
     {cudaDevAttrClockRate, 1000000},
     {cudaDevAttrTextureAlignment, 512},
     {cudaDevAttrMultiProcessorCount, 4},
-    {cudaDevAttrIntegrated, 0},
+    {cudaDevAttrGpuOverlap, 1},
     {cudaDevAttrCanMapHostMemory, 1},
-    {cudaDevAttrComputeMode, 0},
     {cudaDevAttrConcurrentKernels, 1},
     {cudaDevAttrMaxTexture1DWidth, 131072},
     {cudaDevAttrMaxTexture2DWidth, 131072},
@@ -59,19 +58,41 @@ constexpr Limit limits[] = {
     {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 164 * 1024},
     {cudaDevAttrMaxRegistersPerMultiprocessor, 64 * 1024},
     {cudaDevAttrManagedMemory, 1},
-    {cudaDevAttrPageableMemoryAccess, 0},
     {cudaDevAttrConcurrentManagedAccess, 1},
     {cudaDevAttrCooperativeLaunch, 1},
     {cudaDevAttrMaxSharedMemoryPerBlockOptin, 163 * 1024},
     {cudaDevAttrMaxBlocksPerMultiprocessor, 32},
     {cudaDevAttrReservedSharedMemoryPerBlock, 1024},
-    {cudaDevAttrMemoryPoolsSupported, 0},
+    {cudaDevAttrMaxTexture2DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture2DLayeredHeight, 32768},
+    {cudaDevAttrSurfaceAlignment, 512},
+    {cudaDevAttrAsyncEngineCount, 1},
+    {cudaDevAttrMaxTexture1DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture1DLayeredLayers, 2048},
+    {cudaDevAttrMaxSurface1DWidth, 32768},
+    {cudaDevAttrMaxSurface2DWidth, 131072},
+    {cudaDevAttrMaxSurface2DHeight, 65536},
+    {cudaDevAttrMaxSurface3DWidth, 16384},
+    {cudaDevAttrMaxSurface3DHeight, 16384},
+    {cudaDevAttrMaxSurface3DDepth, 16384},
+    {cudaDevAttrMaxTexture2DLinearWidth, 131072},
+    {cudaDevAttrMaxTexture2DLinearHeight, 65000},
+    {cudaDevAttrMaxTexture2DLinearPitch, 2097120},
+    {cudaDevAttrGlobalL1CacheSupported, 1},
+    {cudaDevAttrLocalL1CacheSupported, 1},
+    {cudaDevAttrHostNativeAtomicSupported, 1},
+    {cudaDevAttrSingleToDoublePrecisionPerfRatio, 2},
+    {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
+    {cudaDevAttrHostRegisterSupported, 1},
+    {cudaDevAttrDirectManagedMemAccessFromHost, 1},
+    {cudaDevAttrMemoryPoolsSupported, 1},
+    {cudaDevAttrHostNumaId, -1},
 };
 
 int limit(cudaDeviceAttr attribute) {
   for (const Limit &each : limits)
     if (each.attribute == attribute) return each.value;
-  return -1;
+  return 0;
 }
 
 std::atomic<size_t> allowed{48 * 1024};  // bytes of dynamic shared memory
@@ -101,7 +122,9 @@ cudaError_t select_device(int device, const Called &called) {
 
 cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device) {
   if (device) return note(cudaErrorInvalidDevice);
-  if (!value || limit(attribute) < 0) return note(cudaErrorInvalidValue);
+  if (!value || attribute < cudaDevAttrMaxThreadsPerBlock ||
+      attribute > cudaDevAttrOnlyPartialHostNativeAtomicSupported)
+    return note(cudaErrorInvalidValue);
   *value = limit(attribute);
   return cudaSuccess;
 }
@@ -132,12 +155,23 @@ cudaError_t device_properties(cudaDeviceProp *p, int device) {
   p->reservedSharedMemPerBlock = size_t(limit(cudaDevAttrReservedSharedMemoryPerBlock));
   p->memPitch = size_t(limit(cudaDevAttrMaxPitch));
   p->totalConstMem = size_t(limit(cudaDevAttrTotalConstantMemory));
-  p->textureAlignment = p->surfaceAlignment = size_t(limit(cudaDevAttrTextureAlignment));
+  p->textureAlignment = size_t(limit(cudaDevAttrTextureAlignment));
+  p->surfaceAlignment = size_t(limit(cudaDevAttrSurfaceAlignment));
   p->texturePitchAlignment = size_t(limit(cudaDevAttrTexturePitchAlignment));
   p->maxTexture1D = limit(cudaDevAttrMaxTexture1DWidth);
   p->maxTexture1DLinear = limit(cudaDevAttrMaxTexture1DLinearWidth);
   for (int d = 0; d < 2; ++d) p->maxTexture2D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture2DWidth + d));
-  for (int d = 0; d < 3; ++d) p->maxTexture3D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture3DWidth + d));
+  for (int d = 0; d < 3; ++d) {
+    p->maxTexture3D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture3DWidth + d));
+    p->maxTexture2DLinear[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture2DLinearWidth + d));
+    p->maxTexture2DLayered[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture2DLayeredWidth + d));
+    p->maxSurface3D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxSurface3DWidth + d));
+  }
+  for (int d = 0; d < 2; ++d) {
+    p->maxTexture1DLayered[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture1DLayeredWidth + d));
+    p->maxSurface2D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxSurface2DWidth + d));
+  }
+  p->maxSurface1D = limit(cudaDevAttrMaxSurface1DWidth);
   p->regsPerBlock = limit(cudaDevAttrMaxRegistersPerBlock);
   p->regsPerMultiprocessor = limit(cudaDevAttrMaxRegistersPerMultiprocessor);
   p->warpSize = limit(cudaDevAttrWarpSize);
@@ -155,8 +189,13 @@ cudaError_t device_properties(cudaDeviceProp *p, int device) {
   p->memoryClockRate = limit(cudaDevAttrMemoryClockRate);
   p->memoryBusWidth = limit(cudaDevAttrGlobalMemoryBusWidth);
   p->l2CacheSize = limit(cudaDevAttrL2CacheSize);
+  p->singleToDoublePrecisionPerfRatio = limit(cudaDevAttrSingleToDoublePrecisionPerfRatio);
+  p->hostNumaId = limit(cudaDevAttrHostNumaId);
   p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = p->managedMemory = 1;
-  p->concurrentManagedAccess = p->cooperativeLaunch = p->asyncEngineCount = 1;
+  p->concurrentManagedAccess = p->cooperativeLaunch = p->asyncEngineCount = p->deviceOverlap = 1;
+  p->globalL1CacheSupported = p->localL1CacheSupported = p->hostNativeAtomicSupported = 1;
+  p->canUseHostPointerForRegisteredMem = p->hostRegisterSupported = p->directManagedMemAccessFromHost = 1;
+  p->memoryPoolsSupported = 1;
   return cudaSuccess;
 }
 

@@ -174,6 +174,11 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cud
 inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice, {"cudaMemcpyPeer", file, line});
 }
+inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t stream = 0,
+                                       OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice,
+                                     {"cudaMemcpyPeerAsync", file, line, stream, true});
+}
 inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                 size_t height, cudaMemcpyKind kind, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind,
@@ -271,6 +276,10 @@ inline cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned *flags) {
   *flags = cudaStreamDefault;
   return cudaSuccess;
 }
+template <class T>
+inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t, T *, size_t = 0, unsigned = cudaMemAttachSingle) {
+  return cudaSuccess;
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
   return ::opwright::emulation::create_event(event, cudaEventDefault);
 }
@@ -294,56 +303,6 @@ inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, c
                                         OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::elapsed(milliseconds, from, to, {"cudaEventElapsedTime", file, line});
 }
-
-/* The device. */
-inline cudaError_t cudaGetDeviceCount(int *count) {
-  *count = 1;
-  return cudaSuccess;
-}
-inline cudaError_t cudaGetDevice(int *device) {
-  *device = 0;
-  return cudaSuccess;
-}
-inline cudaError_t cudaSetDevice(int device, OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::select_device(device, {"cudaSetDevice", file, line});
-}
-inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-  return ::opwright::emulation::device_properties(properties, device);
-}
-inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
-  return ::opwright::emulation::device_attribute(value, attribute, device);
-}
-inline cudaError_t cudaDeviceSynchronize(OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::wait_for_device({"cudaDeviceSynchronize", file, line});
-}
-inline cudaError_t cudaThreadSynchronize(OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::wait_for_device({"cudaThreadSynchronize", file, line});
-}
-inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
-inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::set_limit(limit, value, {"cudaDeviceSetLimit", file, line});
-}
-inline cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit, OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::get_limit(value, limit, {"cudaDeviceGetLimit", file, line});
-}
-inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  *least = *greatest = 0;
-  return cudaSuccess;
-}
-inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int) {
-  *can = 0;
-  return cudaSuccess;
-}
-inline cudaError_t cudaDriverGetVersion(int *version) {
-  *version = 12080;
-  return cudaSuccess;
-}
-inline cudaError_t cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
-inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
-inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 /* Kernels. */
 template <class F>

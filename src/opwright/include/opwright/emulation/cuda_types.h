@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "cuda_device.h"
+
 enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -117,65 +119,6 @@ enum cudaLimit {
   cudaLimitMaxL2FetchGranularity = 5,
   cudaLimitPersistingL2CacheSize = 6
 };
-enum cudaDeviceAttr {
-  cudaDevAttrMaxThreadsPerBlock = 1,
-  cudaDevAttrMaxBlockDimX = 2,
-  cudaDevAttrMaxBlockDimY = 3,
-  cudaDevAttrMaxBlockDimZ = 4,
-  cudaDevAttrMaxGridDimX = 5,
-  cudaDevAttrMaxGridDimY = 6,
-  cudaDevAttrMaxGridDimZ = 7,
-  cudaDevAttrMaxSharedMemoryPerBlock = 8,
-  cudaDevAttrTotalConstantMemory = 9,
-  cudaDevAttrWarpSize = 10,
-  cudaDevAttrMaxPitch = 11,
-  cudaDevAttrMaxRegistersPerBlock = 12,
-  cudaDevAttrClockRate = 13,
-  cudaDevAttrTextureAlignment = 14,
-  cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrIntegrated = 18,
-  cudaDevAttrCanMapHostMemory = 19,
-  cudaDevAttrComputeMode = 20,
-  cudaDevAttrMaxTexture1DWidth = 21,
-  cudaDevAttrMaxTexture2DWidth = 22,
-  cudaDevAttrMaxTexture2DHeight = 23,
-  cudaDevAttrMaxTexture3DWidth = 24,
-  cudaDevAttrMaxTexture3DHeight = 25,
-  cudaDevAttrMaxTexture3DDepth = 26,
-  cudaDevAttrMaxTexture2DLayeredLayers = 29,
-  cudaDevAttrConcurrentKernels = 31,
-  cudaDevAttrMemoryClockRate = 36,
-  cudaDevAttrGlobalMemoryBusWidth = 37,
-  cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-  cudaDevAttrUnifiedAddressing = 41,
-  cudaDevAttrTexturePitchAlignment = 51,
-  cudaDevAttrMaxTexture1DLinearWidth = 69,
-  cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-  cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-  cudaDevAttrManagedMemory = 83,
-  cudaDevAttrPageableMemoryAccess = 88,
-  cudaDevAttrConcurrentManagedAccess = 89,
-  cudaDevAttrCooperativeLaunch = 95,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
-  cudaDevAttrReservedSharedMemoryPerBlock = 111,
-  cudaDevAttrMemoryPoolsSupported = 115
-};
-struct cudaDeviceProp {
-  char name[256];
-  size_t totalGlobalMem, sharedMemPerBlock, memPitch, totalConstMem, textureAlignment, texturePitchAlignment,
-      surfaceAlignment, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, reservedSharedMemPerBlock;
-  int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate, major, minor,
-      multiProcessorCount, integrated, canMapHostMemory, computeMode, concurrentKernels, ECCEnabled, pciBusID,
-      pciDeviceID, pciDomainID, asyncEngineCount, unifiedAddressing, memoryClockRate, memoryBusWidth, l2CacheSize,
-      persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, regsPerMultiprocessor, managedMemory,
-      concurrentManagedAccess, pageableMemoryAccess, hostNativeAtomicSupported, cooperativeLaunch,
-      maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize, maxTexture1D, maxTexture1DLinear, maxTexture2D[2],
-      maxTexture3D[3];
-};
 
 constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
@@ -183,9 +126,10 @@ constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDis
 constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2,
                    cudaHostAllocWriteCombined = 4;
 constexpr unsigned cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2;
-constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2;
+constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4;
 constexpr unsigned cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2,
-                   cudaDeviceScheduleBlockingSync = 4, cudaDeviceMapHost = 8;
+                   cudaDeviceScheduleBlockingSync = 4, cudaDeviceBlockingSync = 4, cudaDeviceScheduleMask = 7,
+                   cudaDeviceMapHost = 8, cudaDeviceLmemResizeToMax = 16;
 constexpr unsigned cudaOccupancyDefault = 0;
 constexpr int cudaCpuDeviceId = -1;
 
@@ -217,12 +161,6 @@ enum cudaMemLocationType {
 struct cudaMemLocation {
   cudaMemLocationType type;
   int id;
-};
-enum cudaComputeMode {
-  cudaComputeModeDefault = 0,
-  cudaComputeModeExclusive = 1,
-  cudaComputeModeProhibited = 2,
-  cudaComputeModeExclusiveProcess = 3
 };
 typedef void (*cudaHostFn_t)(void *data);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);

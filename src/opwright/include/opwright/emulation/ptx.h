@@ -126,6 +126,25 @@ template <class T> OPWRIGHT_EMULATION_INLINE uint32_t popc(T a) { return uint32_
 template <class T> OPWRIGHT_EMULATION_INLINE uint32_t clz(T a) {
   return a ? uint32_t(__builtin_clzll(a)) - (64 - 8 * sizeof(T)) : 8 * sizeof(T);
 }
+/* The place of the highest bit that isn't the sign's, or all ones. */
+template <class T> OPWRIGHT_EMULATION_INLINE uint32_t bfind(T a) {
+  using U = typename Unsigned<T>::type;
+  const U bits = a < T(0) ? U(~U(a)) : U(a);
+  return bits ? 63 - uint32_t(__builtin_clzll(bits)) : ~uint32_t(0);
+}
+/* By how much to shift that bit to the left end. */
+template <class T> OPWRIGHT_EMULATION_INLINE uint32_t bfind_shiftamt(T a) {
+  const uint32_t place = bfind(a);
+  return place == ~uint32_t(0) ? place : uint32_t(8 * sizeof(T)) - 1 - place;
+}
+/* The differences of the four bytes, summed up, and c. */
+inline uint32_t vabsdiff4_add(uint32_t a, uint32_t b, uint32_t c) {
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    const uint32_t x = a >> shift & 255, y = b >> shift & 255;
+    c += x < y ? y - x : x - y;
+  }
+  return c;
+}
 template <class T> OPWRIGHT_EMULATION_INLINE T brev(T a) {
   T result = 0;
   for (unsigned i = 0; i < 8 * sizeof(T); ++i) result = T(result << 1 | (a >> i & 1));

@@ -4,6 +4,7 @@
 
 #include <thrust/detail/config.h>
 #include <thrust/system/cpp/execution_policy.h>
+#include <thrust/system_error.h> /* which CUDA's own device system brings with its algorithms */
 
 #include "../../../cuda_runtime.h"
 
