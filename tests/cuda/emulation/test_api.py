@@ -200,11 +200,17 @@ EXPORT int occupancy() {
   return 0;
 }
 
+#include <ctime>
 __global__ void ticks(long long *out) { const long long from = clock64(); out[threadIdx.x] = clock64() - from; }
+__global__ void both(long long *out) { out[0] = clock64(), out[1] = clock(), out[2] = clock64(); }
 EXPORT int clocks() {
   long long out[32] = {};
   ticks<<<1, 32>>>(out);
   for (long long each : out) EXPECT(each > 0);
+  both<<<1, 1>>>(out);
+  EXPECT(out[0] < out[1] && out[1] < out[2]);  // one clock
+  const clock_t now = clock();
+  EXPECT(now >= 0 && now < 1e10);  // the host's: of its process
   return 0;
 }
 

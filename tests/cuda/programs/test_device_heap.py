@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opwright.cuda.emulation.identifiers import HEAP_CALLS, ours
+from opwright.cuda.emulation.identifiers import LIBRARY_CALLS, ours
 from opwright.toolchain.binary.elf import symbols
 from tests.cuda.programs.conftest import Command
 
@@ -348,15 +348,18 @@ def test_objects_and_libraries_share_the_heap(command: Command, files: Callable[
     for name in ("drop.cu", "main.cpp"):
         assert command("nvcc", "-c", name).status == 0
     assert command("nvcc", "main.o", "drop.o", "libmake.so", "-o", "all").status == 0
-    assert not {*HEAP_CALLS} & {*symbols(tmp_path / "drop.o").undefined}
+    assert not {*LIBRARY_CALLS} & {*symbols(tmp_path / "drop.o").undefined}
     ended = command(program=(str(tmp_path / "all"),))
     assert (ended.status, ended.out, ended.err) == (0, "7\n", "")
 
 
-def test_all_forms_of_new_and_delete_are_known(tmp_path: Path, command: Command, files: Callable[..., None]) -> None:
+def test_all_functions_that_kernels_have_their_own_of_are_known(
+    tmp_path: Path, command: Command, files: Callable[..., None]
+) -> None:
     every = """
     #include <new>
     #include <cstdlib>
+    #include <ctime>
     std::nothrow_t n; std::align_val_t a{64};
     void *use(void *p, size_t s) {
       operator delete(operator new(s)); operator delete[](operator new[](s));
@@ -364,12 +367,12 @@ def test_all_forms_of_new_and_delete_are_known(tmp_path: Path, command: Command,
       operator delete(operator new(s, a), a); operator delete[](operator new[](s, a), a);
       operator delete(operator new(s, a, n), a, n); operator delete[](operator new[](s, a, n), a, n);
       operator delete(p, s); operator delete[](p, s); operator delete(p, s, a); operator delete[](p, s, a);
-      free(p); free(calloc(s, s));
+      free(p); free(calloc(s, s)), clock();
       return malloc(s);
     }
     """
     files(**{"every.cu": every})
     assert command("nvcc", "-O0", "-c", "every.cu").status == 0
     called = {*symbols(tmp_path / "every.o").undefined}
-    assert {ours(name) for name in HEAP_CALLS} <= called
-    assert not {*HEAP_CALLS} & called
+    assert {ours(name) for name in LIBRARY_CALLS} <= called
+    assert not {*LIBRARY_CALLS} & called

@@ -119,7 +119,7 @@ def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
         source,
         embeds=True,
         cflags=watched,
-        rewrite=Rewriter(loops=not check, arrays=check, heap=True),
+        rewrite=Rewriter(loops=not check, arrays=check, library=True),
     )
 
 

@@ -91,7 +91,7 @@ class Emulate:
             text.source,
             embeds=True,
             cflags=watched,
-            rewrite=Rewriter(loops=not self.check, arrays=self.check, heap=True),
+            rewrite=Rewriter(loops=not self.check, arrays=self.check, library=True),
             addition=LinkLibraries(),
             kernels=text.kernels,
         )

@@ -140,7 +140,7 @@ def _without_cast(tokens: Tokens, opened: int) -> Iterator[Edit]:
         yield Edit(tokens.all[first].start, tokens.all[end].end, "")
 
 
-_C = ("malloc", "calloc", "free")
+_C = ("malloc", "calloc", "free", "clock")
 _ALIGNED, _NOTHROW = "St11align_val_t", "RKSt9nothrow_t"
 _NEW = [f"_Zn{one}m{aligned}{nothrow}" for one in "wa" for aligned in ("", _ALIGNED) for nothrow in ("", _NOTHROW)]
 _DELETE = [
@@ -148,16 +148,18 @@ _DELETE = [
     for one in "la"
     for rest in ("", "m", _ALIGNED, f"m{_ALIGNED}", _NOTHROW, f"{_ALIGNED}{_NOTHROW}")
 ]
-HEAP_CALLS = (*_C, *_NEW, *_DELETE)
-"""The functions: malloc, calloc and free, and all forms of new and delete (System V ABI, 64 bits)."""
+LIBRARY_CALLS = (*_C, *_NEW, *_DELETE)
+"""The functions that kernels have their own of: malloc, calloc and free, all forms of new and delete (System V ABI, 64
+bits), and clock."""
 _OPERATOR = re.compile(r"\boperator\s+(?:new|delete)\b")
 _NAMED = re.compile(rf"\b(?:{'|'.join(_C)}|operator\s+(?:new|delete))\b")
 
 
-def heap_calls(parts: Iterable[Region]) -> str:
-    """Return the declaration by which malloc, free, new and delete are the emulator's functions, for a source's end.
+def library_calls(parts: Iterable[Region]) -> str:
+    """Return the declaration by which `LIBRARY_CALLS` are the emulator's functions, for a source's end.
 
-    A kernel's calls come to the device's heap there (csrc/device_heap.cpp), the host's to the C++ library as before.
+    A kernel's calls come to the device's heap there (csrc/device_heap.cpp) and to its clock, the host's to the C++
+    library as before.
     The assembler renames them, so that calls which only the compiler sees are among them: of a deleting destructor, of
     the ``calloc`` that it makes of ``malloc`` and ``memset``. Only ELF's has that: elsewhere the result is "".
 
@@ -166,12 +168,12 @@ def heap_calls(parts: Iterable[Region]) -> str:
     if sys.platform != "linux":
         return ""
     own = {name for part in parts if part.kind == "user" for name in _defined(part)}
-    names = [name for name in HEAP_CALLS if name not in own and not ("operator" in own and name not in _C)]
+    names = [name for name in LIBRARY_CALLS if name not in own and not ("operator" in own and name not in _C)]
     return "\n__asm__(" + " ".join(f'"{name} = {ours(name)}\\n"' for name in names) + ");\n"
 
 
 def ours(name: str) -> str:
-    """Return the name of the emulator's function that stands for one of `HEAP_CALLS`."""
+    """Return the name of the emulator's function that stands for one of `LIBRARY_CALLS`."""
     return f"opwright_emulation_{name.lstrip('_')}"
 
 

@@ -18,7 +18,7 @@ from opwright.cuda.emulation.host_variables import HostVariables
 from opwright.cuda.emulation.identifiers import (
     ASSEMBLY,
     INDEX,
-    heap_calls,
+    library_calls,
     index_edits,
     keyword_edits,
     replaced_indices,
@@ -43,21 +43,21 @@ _GLOBAL = re.compile(r"\b__global__\b")
 class Rewriter:
     """The `Rewrite` of a `opwright.toolchain.Unit` of emulated CUDA code."""
 
-    def __init__(self, *, loops: bool = True, arrays: bool = False, heap: bool = False) -> None:
+    def __init__(self, *, loops: bool = True, arrays: bool = False, library: bool = False) -> None:
         """With `loops`, kernels whose threads never wait become functions that a plain loop calls, too.
 
         With `arrays`, local arrays without a value are filled with numbers that tell where they are declared, and the
-        host's variables are listed. With `heap`, kernels have a heap of their own: their `malloc` and `new` aren't the
-        host's.
+        host's variables are listed. With `library`, kernels have functions of the C library of their own: their
+        `malloc`, `new` and `clock` aren't the host's.
         """
         self.loops = loops
         self.arrays = arrays
-        self.heap = heap
+        self.library = library
 
     @property
     def identity(self) -> str:
         """A hash of the rewriting code and of what it is asked for."""
-        return f"{_identity()}{' loops' * self.loops}{' arrays' * self.arrays}{' heap' * self.heap}"
+        return f"{_identity()}{' loops' * self.loops}{' arrays' * self.arrays}{' library' * self.library}"
 
     def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """Return `text` as C++.
@@ -84,7 +84,7 @@ class Rewriter:
         rewritten = (
             _rewritten(region, known.get(id(region)), guards, sharing, plain, kernels, arrays) for region in parts
         )
-        return "".join([*rewritten, arrays.table(), variables.table(), heap_calls(parts) if self.heap else ""])
+        return "".join([*rewritten, arrays.table(), variables.table(), library_calls(parts) if self.library else ""])
 
 
 def _rewritten(

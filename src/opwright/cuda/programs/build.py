@@ -136,7 +136,7 @@ def _unit(request: Request, source: Path) -> Unit:
         source,
         embeds=True,
         cflags=watched,
-        rewrite=Rewriter(loops=not request.check, arrays=request.check, heap=language == "cuda"),
+        rewrite=Rewriter(loops=not request.check, arrays=request.check, library=language == "cuda"),
     )
 
 

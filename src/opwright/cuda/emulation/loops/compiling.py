@@ -59,5 +59,7 @@ def look_up_emulated(unit: Unit, options: Options) -> Path | None:
 def _with_less(unit: Unit) -> Unit:
     """Return the unit without loops and filled arrays, and with functions that are inlined if the compiler can."""
     flags = (*unit.cflags, "-DOPWRIGHT_EMULATION_INLINE_IF_POSSIBLE")
-    rewrite = Rewriter(loops=False, heap=unit.rewrite.heap) if isinstance(unit.rewrite, Rewriter) else unit.rewrite
+    rewrite = (
+        Rewriter(loops=False, library=unit.rewrite.library) if isinstance(unit.rewrite, Rewriter) else unit.rewrite
+    )
     return dataclasses.replace(unit, cflags=flags, rewrite=rewrite)
