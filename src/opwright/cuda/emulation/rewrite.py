@@ -18,9 +18,9 @@ from opwright.cuda.emulation.host_variables import HostVariables
 from opwright.cuda.emulation.identifiers import (
     ASSEMBLY,
     INDEX,
-    library_calls,
     index_edits,
     keyword_edits,
+    library_calls,
     replaced_indices,
 )
 from opwright.cuda.emulation.kernel_calls import kernel_names, launch_edits, pointer_edits, refuse_direct_calls
