@@ -99,6 +99,13 @@ __global__ void sums(int N, const float *x, float *y) {
   y[t] = sum;
   if (t == 1) row[0] = sum;
 }
+
+OPWRIGHT("votes(x: f32[N]) -> (y: i32[N]) launch over N threads 32")
+__global__ void votes(int64_t N, const float *x, int *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= N) return;
+  y[i] = __any_sync(0xffffffffu, x[i] > 0);
+}
 """
 
 
@@ -137,3 +144,14 @@ def test_both_places_after_a_fault_that_a_comment_silences(commented: opwright.O
     )
     assert found, str(caught.value)
     assert int(found[1]) - int(found[2]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+def test_the_thread_of_a_collective_is_one_that_is_there(commented: opwright.Operators, order: str) -> None:
+    x = torch.randn(35)
+    with emulation.order(order), pytest.raises(opwright.KernelError, match="absent lanes") as caught:
+        commented.votes(x)
+    text = str(caught.value)
+    assert "names lanes that have returned: the mask is 0xffffffff, and lanes 0xfffffff8 don't take part" in text
+    assert re.search(r"block \(1, 0, 0\), thread \([012], 0, 0\)", text), text

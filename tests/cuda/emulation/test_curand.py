@@ -11,6 +11,10 @@ from .conftest import build_at
 
 TEXT = r"""
 #include <curand_kernel.h>
+#include <curand_lognormal.h>
+#include <curand_normal.h>
+#include <curand_philox4x32_x.h>
+#include <curand_uniform.h>
 __global__ void drawn(unsigned *bits, float *uniform, float *normal, double *wide, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

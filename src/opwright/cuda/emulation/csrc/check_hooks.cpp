@@ -185,8 +185,8 @@ std::string hexadecimal(unsigned mask) {
 void absent_lanes(Context &context, unsigned mask, unsigned absent, const char *what, emulation::Place at) {
   settle_pending();
   enter(context);
-  const std::string found =
-      std::string(what) + " with mask " + hexadecimal(mask) + ": lanes " + hexadecimal(absent) + " don't take part";
+  const std::string found = std::string(what) + ": the mask is " + hexadecimal(mask) + ", and lanes " +
+                            hexadecimal(absent) + " don't take part";
   report({lanes, "absent lanes", found,
           "name the lanes that come, all of them and no others: __ballot_sync() before the branch tells"},
          Place{at.file, at.line});

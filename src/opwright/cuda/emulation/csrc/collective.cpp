@@ -59,14 +59,24 @@ void shuffle_values(Block &b, Warp &warp, uint32_t came) {
   }
 }
 
-void tell_absent(Block &b, uint32_t mask, uint32_t absent, const char *what, Place place) {
-  if (absent && hooks() && hooks()->absent_lanes) hooks()->absent_lanes(b, mask, absent, what, place);
+// `lane` is one that is there: the warp's operation may be complete because the thread that runs has returned.
+void tell_absent(Block &b, unsigned w, unsigned lane, uint32_t mask, uint32_t absent, const char *what, Place place) {
+  if (!absent || !hooks() || !hooks()->absent_lanes) return;
+  const unsigned runs = b.linear;
+  b.linear = w * warp_size + lane;
+  hooks()->absent_lanes(b, mask, absent, what, place);
+  b.linear = runs;
 }
 
-void tell_sources(Block &b, const Warp &warp, uint32_t came, uint32_t mask, Place place) {
+void tell_sources(Block &b, unsigned w, uint32_t came, uint32_t mask, Place place) {
   uint32_t absent = 0;
-  for (uint32_t left = came; left; left &= left - 1) absent |= ~came & 1u << warp.source[lowest(left)];
-  tell_absent(b, mask, absent, "a shuffle reads lanes that don't take part in it", place);
+  unsigned reader = 0;
+  for (uint32_t left = came; left; left &= left - 1) {
+    const uint32_t source = ~came & 1u << b.warps[w].source[lowest(left)];
+    if (source && !absent) reader = lowest(left);
+    absent |= source;
+  }
+  tell_absent(b, w, reader, mask, absent, "a shuffle reads lanes that don't take part in it", place);
 }
 
 [[noreturn]] void different_operations(const Block &b, unsigned w, unsigned one, unsigned other) {
@@ -86,9 +96,9 @@ void complete(Block &b, unsigned w, uint32_t mask, uint32_t came) {
   const Place place = b.places[w * warp_size + first];
   for (uint32_t left = came; left; left &= left - 1)
     if (warp.kind[lowest(left)] != kind) different_operations(b, w, first, lowest(left));
-  tell_absent(b, mask, mask & ~came, "a collective names lanes that have returned", place);
+  tell_absent(b, w, first, mask, mask & ~came, "a collective names lanes that have returned", place);
   if (kind == shuffle) {
-    tell_sources(b, warp, came, mask, place);
+    tell_sources(b, w, came, mask, place);
     shuffle_values(b, warp, came);
   } else if (kind != synchronise) {
     compute(warp, kind, came, warp.brought);
@@ -152,7 +162,7 @@ uint64_t collective(Collective kind, unsigned mask, uint64_t value, unsigned sou
   Warp &warp = b.warps[w];
   const uint32_t named = lanes < warp_size ? mask & ((1u << lanes) - 1) : mask;
   if (!(named >> lane & 1)) {
-    tell_absent(b, mask, 1u << lane, "a lane isn't in its own mask", {file, line});
+    tell_absent(b, w, lane, mask, 1u << lane, "a lane isn't in its own mask", {file, line});
     return value;
   }
   warp.brought[lane] = value;
