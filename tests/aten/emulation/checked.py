@@ -38,6 +38,7 @@ def the_right_kernel() -> None:
     x = torch.arange(300.0)
     y, _ = m.scaled(x.cuda(), 2.0)
     torch.testing.assert_close(y.cpu(), x * 2)
+    torch.testing.assert_close(m.scaled_in_two_streams(x.cuda(), 2.0, True).cpu(), x * 4)
     gathered = torch.nn.functional.embedding(torch.tensor([2, 0, 1], **_cuda), torch.rand(3, 1, **_cuda))
     torch.testing.assert_close(m.scaled(gathered.flatten(), 3.0)[0], 3 * gathered.flatten())
     waits: tuple[Callable[[Any, Any], object], ...] = (
@@ -112,6 +113,8 @@ def streams() -> None:
     with torch.cuda.stream(second):
         columns[:, 2] = 3
         report(columns[1].exp)
+    torch.cuda.synchronize()
+    report(lambda: m.scaled_in_two_streams(y, 2.0, False))
     torch.cuda.synchronize()
 
 

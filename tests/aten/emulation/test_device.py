@@ -151,6 +151,11 @@ def test_what_is_found() -> None:
         r"aten::mul wrote it, in another stream",
         said,
     ), said
+    assert re.search(
+        r"scale\.cu:\d+: race between two streams\n.*\n  got: a read of 4 bytes, byte 0 of the 256 bytes of a tensor; "
+        r"scale<.*> at .*scale\.cu:\d+ wrote it, in another stream",
+        said,
+    ), said
     assert "aten::exp reads byte 16 of the 96 bytes of a tensor and more; aten::fill_ wrote it" in said
     line = next(i for i, text in enumerate((EXTENSION / "scale.cu").read_text().splitlines(), 1) if "a race" in text)
     assert re.search(rf"scale\.cu:{line}: data race in global memory", said), said

@@ -106,6 +106,14 @@ __global__ void votes(int64_t N, const float *x, int *y) {
   if (i >= N) return;
   y[i] = __any_sync(0xffffffffu, x[i] > 0);
 }
+
+OPWRIGHT("meets(x: f32[N]) -> (y: f32[N]) launch over N threads 64")
+__global__ void meets(int64_t N, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= N) return;
+  y[i] = x[i];
+  __syncthreads();
+}
 """
 
 
@@ -155,3 +163,11 @@ def test_the_thread_of_a_collective_is_one_that_is_there(commented: opwright.Ope
     text = str(caught.value)
     assert "names lanes that have returned: the mask is 0xffffffff, and lanes 0xfffffff8 don't take part" in text
     assert re.search(r"block \(1, 0, 0\), thread \([012], 0, 0\)", text), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+def test_the_thread_at_a_barrier_is_one_that_waits(commented: opwright.Operators, order: str) -> None:
+    with emulation.order(order), pytest.raises(opwright.KernelError, match="59 threads have returned") as caught:
+        commented.meets(torch.randn(69))
+    assert re.search(r"block \(1, 0, 0\), thread \([0-4], 0, 0\)", str(caught.value)), str(caught.value)

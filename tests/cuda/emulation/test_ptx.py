@@ -301,3 +301,11 @@ def test_assembly_of_host_code_is_its_processors() -> None:
     found = Rewriter()(source, lambda _: "")
     assert (found.count(host), found.count("ptx::laneid()")) == (3, 3)
     assert "%%laneid" not in found
+
+
+def test_assembly_outside_of_functions_is_its_processors() -> None:
+    symbol = '__asm__(".symver powf,powf@GLIBC_2.2.5");'
+    source = f'# 1 "/k.cu"\n{symbol}\nnamespace a {{ extern "C" {{ {symbol} }} }}\n__device__ void f() {{ {{}} }}\n'
+    assert Rewriter()(source, lambda _: "").count(symbol) == 2
+    with pytest.raises(CompileError, match=r"\.symver"):
+        Rewriter()(source.replace("{}", symbol), lambda _: "")

@@ -119,11 +119,13 @@ class Functions:
                 yield from without_device_lambdas(self.region.tokens, body)
 
     def host_words(self, *words: str) -> set[int]:
-        """Return the offsets of these words in `host_code`."""
+        """Return the offsets of these words in `host_code`, and at the begin of statements outside of functions."""
         tokens = self.region.tokens
         if not any(word in self.region.text for word in words):
             return set()
-        return {tokens.all[index].start for index in self.host_code() if tokens.is_word(index, *words)}
+        firsts = {(word,) for word in words}
+        outside = {decl.start for decl, _ in self.declarations if decl.kind == "statement" and decl.words[:1] in firsts}
+        return outside | {tokens.all[index].start for index in self.host_code() if tokens.is_word(index, *words)}
 
     def mentioned(self, body: Body) -> set[str]:
         """Return the identifiers and keywords in a body."""

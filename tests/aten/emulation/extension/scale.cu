@@ -2,6 +2,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/Atomic.cuh>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/cuda/CUDAGraphsUtils.cuh>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -39,6 +41,30 @@ std::vector<at::Tensor> scaled(at::Tensor x, double by) {
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return {y, sum};
+}
+
+// Scales twice, each time in a stream of its own. The second waits for the first, if it is told to.
+at::Tensor scaled_in_two_streams(at::Tensor x, double by, bool waits) {
+  const auto current = at::cuda::getCurrentCUDAStream();
+  const auto first = at::cuda::getStreamFromPool(), second = at::cuda::getStreamFromPool();
+  at::cuda::CUDAEvent begin, between, end;
+  begin.record(current);
+  begin.block(first);
+  begin.block(second);
+  at::Tensor once, twice;
+  {
+    const at::cuda::CUDAStreamGuard guard(first);
+    once = scaled(x, by)[0];
+    between.record(first);
+  }
+  if (waits) between.block(second);
+  {
+    const at::cuda::CUDAStreamGuard guard(second);
+    twice = scaled(once, by)[0];
+    end.record(second);
+  }
+  end.block(current);
+  return twice;
 }
 
 __global__ void reverse(float *x, int n) {

@@ -26,12 +26,21 @@ void wait_freely(Block &b, Slot *me, Place here) {
   continue_on(b, me, b.slots);
 }
 
+unsigned first_that_waits(const Block &b) {
+  for (unsigned w = 0; w < b.warp_count; ++w)
+    if (b.warps[w].at_barrier) return w * warp_size + unsigned(__builtin_ctz(b.warps[w].at_barrier));
+  return b.linear;
+}
+
 }  // namespace
 
 void release_barrier(Block &b) {
   publish_predicates(b);
   b.arrived = 0;
-  if (hooks() && hooks()->barrier) hooks()->barrier(b, b.barrier_place, b.epoch, b.count - b.alive);
+  if (hooks() && hooks()->barrier) {
+    const Speaking there(b, first_that_waits(b));
+    hooks()->barrier(b, b.barrier_place, b.epoch, b.count - b.alive);
+  }
   for (unsigned w = 0; w < b.warp_count; ++w) {
     make_ready(b, w, b.warps[w].at_barrier);
     b.warps[w].at_barrier = 0;

@@ -58,6 +58,20 @@ struct Block : Context {
 
 inline Block &block() { return static_cast<Block &>(context()); }
 
+// While it lives, reports name that thread in place of the one that runs, which may have returned.
+class Speaking {
+ public:
+  Speaking(Block &b, unsigned linear) : block_(b), runs_(b.linear) {
+    if (linear != runs_ && hooks() && hooks()->thread_switch) hooks()->thread_switch(b, runs_, linear);
+    b.linear = linear;
+  }
+  ~Speaking() { block_.linear = runs_; }
+
+ private:
+  Block &block_;
+  unsigned runs_;
+};
+
 // schedule.cpp
 void start_fibers(Block &b);                         // the first thread of a block waits
 void continue_on(Block &b, Slot *save, Slot *next);  // returns when somebody runs `save` again

@@ -62,10 +62,8 @@ void shuffle_values(Block &b, Warp &warp, uint32_t came) {
 // `lane` is one that is there: the warp's operation may be complete because the thread that runs has returned.
 void tell_absent(Block &b, unsigned w, unsigned lane, uint32_t mask, uint32_t absent, const char *what, Place place) {
   if (!absent || !hooks() || !hooks()->absent_lanes) return;
-  const unsigned runs = b.linear;
-  b.linear = w * warp_size + lane;
+  const Speaking there(b, w * warp_size + lane);
   hooks()->absent_lanes(b, mask, absent, what, place);
-  b.linear = runs;
 }
 
 void tell_sources(Block &b, unsigned w, uint32_t came, uint32_t mask, Place place) {

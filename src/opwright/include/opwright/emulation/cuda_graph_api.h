@@ -243,6 +243,15 @@ inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec, OPWRIGHT_EMULATION
   return ::opwright::emulation::destroy_exec(exec, {"cudaGraphExecDestroy", file, line});
 }
 
+/* "External" is an event that a captured graph records or waits for whenever it runs. */
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = 0, unsigned flags = 0,
+                                            OPWRIGHT_EMULATION_HERE) {
+  const ::opwright::emulation::Called called{"cudaEventRecordWithFlags", file, line, stream, true};
+  if (flags == cudaEventRecordDefault) return ::opwright::emulation::record_event(event, called);
+  ::opwright::emulation::refuse_call(called, "events that a graph records aren't emulated: cudaEventRecordDefault");
+  return cudaErrorNotSupported;
+}
+
 #define OPWRIGHT_EMULATION_NO_GRAPH(name)                           \
   template <class... A>                                             \
   cudaError_t name(A &&...) {                                       \

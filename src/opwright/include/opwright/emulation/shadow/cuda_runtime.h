@@ -19,6 +19,7 @@
 #include "../cuda_interprocess.h"
 #include "../cuda_memory_pools.h"
 #include "../cuda_graph_api.h"
+#include "../cuda_ipc.h"
 #include "../launch_pointer.h"
 #include "../ptx.h"
 #include "../textures/references.h"
