@@ -16,7 +16,6 @@
 #include "../cuda_api.h"
 #include "../cuda_device_api.h"
 #include "../cuda_access_policy.h"
-#include "../cuda_interprocess.h"
 #include "../cuda_memory_pools.h"
 #include "../cuda_graph_api.h"
 #include "../cuda_ipc.h"
