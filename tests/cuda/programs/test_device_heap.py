@@ -360,6 +360,7 @@ def test_all_functions_that_kernels_have_their_own_of_are_known(
     #include <new>
     #include <cstdlib>
     #include <ctime>
+    #include <sched.h>
     std::nothrow_t n; std::align_val_t a{64};
     void *use(void *p, size_t s) {
       operator delete(operator new(s)); operator delete[](operator new[](s));
@@ -367,7 +368,7 @@ def test_all_functions_that_kernels_have_their_own_of_are_known(
       operator delete(operator new(s, a), a); operator delete[](operator new[](s, a), a);
       operator delete(operator new(s, a, n), a, n); operator delete[](operator new[](s, a, n), a, n);
       operator delete(p, s); operator delete[](p, s); operator delete(p, s, a); operator delete[](p, s, a);
-      free(p); free(calloc(s, s)), clock();
+      free(p); free(calloc(s, s)), clock(), sched_yield(), nanosleep(0, 0);
       return malloc(s);
     }
     """

@@ -140,7 +140,7 @@ def _without_cast(tokens: Tokens, opened: int) -> Iterator[Edit]:
         yield Edit(tokens.all[first].start, tokens.all[end].end, "")
 
 
-_C = ("malloc", "calloc", "free", "clock")
+_C = ("malloc", "calloc", "free", "clock", "nanosleep", "sched_yield")
 _ALIGNED, _NOTHROW = "St11align_val_t", "RKSt9nothrow_t"
 _NEW = [f"_Zn{one}m{aligned}{nothrow}" for one in "wa" for aligned in ("", _ALIGNED) for nothrow in ("", _NOTHROW)]
 _DELETE = [
@@ -150,7 +150,7 @@ _DELETE = [
 ]
 LIBRARY_CALLS = (*_C, *_NEW, *_DELETE)
 """The functions that kernels have their own of: malloc, calloc and free, all forms of new and delete (System V ABI, 64
-bits), and clock."""
+bits), clock, and by which libcu++'s host code waits."""
 _OPERATOR = re.compile(r"\boperator\s+(?:new|delete)\b")
 _NAMED = re.compile(rf"\b(?:{'|'.join(_C)}|operator\s+(?:new|delete))\b")
 
@@ -158,8 +158,8 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(_C)}|operator\s+(?:new|delete))\b")
 def library_calls(parts: Iterable[Region]) -> str:
     """Return the declaration by which `LIBRARY_CALLS` are the emulator's functions, for a source's end.
 
-    A kernel's calls come to the device's heap there (csrc/device_heap.cpp) and to its clock, the host's to the C++
-    library as before.
+    A kernel's calls come to the device's heap there (csrc/device_heap.cpp) and to csrc/library_calls.cpp, the host's to
+    the C++ library as before.
     The assembler renames them, so that calls which only the compiler sees are among them: of a deleting destructor, of
     the ``calloc`` that it makes of ``malloc`` and ``memset``. Only ELF's has that: elsewhere the result is "".
 

@@ -109,7 +109,7 @@ void yield(const char *file, int line) {
 
 void let_others_run(uintptr_t code) {
   Block &b = block();
-  if (b.work->stop) stop_if_late(*b.work, hooks()->source_of(code));
+  if (b.work->stop) stop_if_late(*b.work, hooks() && hooks()->source_of ? hooks()->source_of(code) : "");
   yield(b, {"", 0});
 }
 
