@@ -275,8 +275,7 @@ cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t he
 bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes, const char *operand,
                const Called &called) {
   if (!width || !height) return true;
-  cudaError_t error;
-  if (captures && forbidden(called, true, &error)) return false; /* libraries compute when they are called */
+  if (host_work(called) != cudaSuccess) return false;
   const std::string why = memory ? misfit(memory, extent(pitch, width, height), writes) : "its place is a null pointer";
   if (why.empty()) {
     if (hooks() && hooks()->used)

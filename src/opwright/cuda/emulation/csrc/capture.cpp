@@ -4,6 +4,7 @@
 #include <opwright/emulation/forks.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -305,18 +306,37 @@ cudaError_t launch_host(cudaHostFn_t function, void *data, const Called &called)
   return work(called);
 }
 
+namespace {
+
+// The library's status doesn't say why; with a checker, `note` has.
+void warn_of(const Called &called) {
+  if (!in_program() || hooks()) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "opwright: warning: ");
+  if (*called.file) std::fprintf(stderr, "%s:%d: ", called.file, called.line);
+  std::fprintf(stderr, "%s can't be captured: what libraries do runs at once here\n", called.name);
+}
+
+}  // namespace
+
 cudaError_t host_work(const Called &called) {
   cudaError_t error = cudaSuccess;
-  if (captures) forbidden(called, true, &error);
+  if (captures && forbidden(called, true, &error)) warn_of(called);
   return error;
 }
 
 void host_work_of_thread(const Called &called) {
   if (!captures) return;
-  const Lock lock(state().mutex);
-  for (const auto &[id, each] : state().all)
-    if (each->thread == std::this_thread::get_id())
+  bool any = false;
+  {
+    const Lock lock(state().mutex);
+    for (const auto &[id, each] : state().all) {
+      if (each->thread != std::this_thread::get_id()) continue;
       broken(each.get(), cudaErrorStreamCaptureUnsupported, called, "this thread captures a stream");
+      any = true;
+    }
+  }
+  if (any) warn_of(called);
 }
 
 }  // namespace opwright::emulation
