@@ -62,3 +62,22 @@ def test_a_header_with_a_function_for_each_library(files: Callable[..., None], c
     """
     files(**{"names.h": textwrap.dedent(header), "main.cu": textwrap.dedent(main)})
     assert command("emulate", "main.cu") == (0, "cudaErrorInvalidValue success\n", "")
+
+
+@pytest.mark.slow
+def test_code_of_the_host_may_define_functions_of_the_device(files: Callable[..., None], command: Command) -> None:
+    """As the samples' helper_math.h does where nvcc isn't the compiler."""
+    host = """
+    #include <cuda_runtime.h>
+    #ifndef __CUDACC__
+    inline float fminf(float a, float b) { return a < b ? a : b; }
+    inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+    #endif
+    float least(float a, float b) { return fminf(a, rsqrtf(b)); }
+    """
+    main = """
+    float least(float a, float b);
+    int main() { printf("%g\\n", least(3, 4)); }
+    """
+    files(**{"host.cpp": textwrap.dedent(host), "main.cu": textwrap.dedent(main)})
+    assert command("emulate", "-O2", "host.cpp", "main.cu") == (0, "0.5\n", "")

@@ -12,7 +12,6 @@
 #include "../dpx.h"
 #include "../simd.h"
 #include "../memory_hints.h"
-#include "../math.h"
 #include "../cuda_api.h"
 #include "../cuda_device_api.h"
 #include "../cuda_access_policy.h"
@@ -20,9 +19,13 @@
 #include "../cuda_graph_api.h"
 #include "../cuda_ipc.h"
 #include "../launch_pointer.h"
+#if defined(__CUDACC__) /* code of the host may define such functions itself */
+#include "../math.h"
 #include "../ptx.h"
+#endif
 #include "../textures/references.h"
 
 #include <assert.h>
+#include <math.h>
 
 #endif
