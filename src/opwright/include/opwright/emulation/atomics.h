@@ -114,6 +114,15 @@ OPWRIGHT_EMULATION_INLINE T atomic_add(T *address, T value) {
   }
 }
 
+/* Adds to both elements of a pair: each addition is atomic, the two together aren't, as on the device. */
+template <class Pair>
+OPWRIGHT_EMULATION_INLINE Pair atomic_add_pair(Pair *address, Pair value) {
+  Pair before;
+  before.x = atomic_add(&address->x, value.x);
+  before.y = atomic_add(&address->y, value.y);
+  return before;
+}
+
 }  // namespace emulation
 }  // namespace opwright
 

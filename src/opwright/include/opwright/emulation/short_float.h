@@ -3,6 +3,7 @@
 #define OPWRIGHT_EMULATION_SHORT_FLOAT_H
 
 #include "../elements/half.h"
+#include "atomics.h"
 #include "bits.h"
 #include "math.h"
 #include "vectors.h"
@@ -150,7 +151,10 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
   OPWRIGHT_EMULATION_SHORT_COMPARISON(H, H2, gt, >)                                                 \
   OPWRIGHT_EMULATION_SHORT_COMPARISON(H, H2, ge, >=)                                                \
   OPWRIGHT_EMULATION_SHORT_ARITHMETIC(H, H2)                                                        \
-  OPWRIGHT_EMULATION_SHORT_FUNCTIONS(H, H2)
+  OPWRIGHT_EMULATION_SHORT_FUNCTIONS(H, H2)                                                         \
+  OPWRIGHT_EMULATION_INLINE H2 atomicAdd(H2 *address, H2 value, const char * = 0, int = 0) {        \
+    return ::opwright::emulation::atomic_add_pair(address, value);                                  \
+  }
 
 #define OPWRIGHT_EMULATION_SHORT_OPERATOR(H, op)                     \
   friend H operator op(H a, H b) { return H(float(a) op float(b)); } \
