@@ -86,6 +86,27 @@ except RuntimeError as error:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("check", [False, True])
+def test_an_extension_with_kernels_of_pytorchs_headers(tmp_path: Path, check: bool) -> None:
+    """One of PyTorch's headers launches a kernel; another adds a half as a pair with 0, which touches the neighbour."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{IMPORT}
+m = load("headers", [{str(EXTENSION / "headers.cu")!r}])
+at = torch.randint(0, 7, (500,), dtype=torch.int32)
+expected = torch.bincount(at, minlength=7)
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    for skipped in (0, 1):
+        memory = torch.zeros(7 + skipped, dtype=dtype).cuda()
+        assert torch.equal(m.counted(at.cuda(), memory[skipped:]).cpu(), expected.to(dtype)), (dtype, skipped)
+        assert not memory[:skipped].any()
+print("counted")
+"""
+    )
+    assert "counted" in emulated(script, check=check)
+
+
+@pytest.mark.exhaustive
 def test_an_extension_with_a_texture(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

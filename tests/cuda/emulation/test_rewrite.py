@@ -102,10 +102,26 @@ def test_the_authors_variables_may_be_called_like_indices() -> None:
     assert f"return ({place}thread_index()).x & ({place}block_size()).y;" in found
 
 
+def included(*headers: str) -> str:
+    """A project's file that includes installed headers of these texts."""
+    texts = [f'# 1 "/usr/include/{i}.h" 1 3 4\n{text}\n# 2 "/project/k.cu" 2\n' for i, text in enumerate(headers)]
+    return "".join(['# 1 "/project/k.cu"\n', *texts])
+
+
 def test_system_headers_stay_as_they_are() -> None:
-    header = '# 1 "/usr/include/x.h" 1 3 4\nint a = b<<<1, 2>>>(c); __shared__ int d;\n'
-    text = f'# 1 "/project/k.cu"\n{header}# 2 "/project/k.cu" 2\n'
+    text = included("int a = b << 3; __shared__ int d;")
     assert Rewriter()(text, never) == text
+
+
+def test_system_headers_that_launch_are_rewritten() -> None:
+    launching = """template <class T> __global__ __launch_bounds__(32) void k(T *x) {
+      __shared__ T s[2]; s[threadIdx.x] = 1; x[0] = s[0]; }
+    template <class T> void f(T *x) { k<T> <<<1, 2>>>(x); }"""
+    found = Rewriter()(included("__shared__ int d;", launching, "int e = __shared__;"), never)
+    assert '::opwright::emulation::configuration(1, 2), "k<T>", "/usr/include/1.h", 3,' in found
+    assert "s[(::opwright::emulation::thread_index()).x] = 1" in found
+    assert found.count("__shared__") == 2, "those of the headers that launch nothing"
+    assert "__global__" not in found
 
 
 def test_words_of_cuda() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from opwright.sources.cpp.line_markers import LineMarker, LineMarkers, Place, line_markers
+from opwright.sources.cpp.line_markers import LineMarker, LineMarkers, Place
 from opwright.sources.cpp.tokens import Tokens, line_of
 from opwright.sources.cuda_declarations import Declaration, declarations
 from opwright.toolchain import header_dir
@@ -16,11 +16,15 @@ from opwright.toolchain import header_dir
 Kind = Literal["user", "ours", "system"]
 
 
+_LAUNCH = re.compile("<<<")
+
+
 class Region:
     """A part of the code that comes from files of one kind.
 
     Attributes:
-        kind: ``user`` for the author's files, ``ours`` for Opwright's headers, ``system`` for installed packages.
+        kind: ``user`` for the author's files, ``ours`` for Opwright's headers and for those of installed packages that
+            launch kernels, ``system`` for the others of installed packages.
         text: the code, with line markers.
         tokens: its tokens.
         markers: its line markers.
@@ -43,8 +47,10 @@ def regions(text: str) -> Iterator[Region]:
     kinds: dict[str, Kind] = {}
     kind: Kind = "user"
     start = 0
-    for marker in line_markers(text):
-        next_kind = kinds.setdefault(marker.place.file, _kind(marker))
+    markers = LineMarkers(text)
+    launching = {place.file for found in _LAUNCH.finditer(text) if (place := markers.place(found.start()))}
+    for marker in markers.all:
+        next_kind = kinds.setdefault(marker.place.file, _kind(marker, launching))
         if next_kind != kind:
             if marker.start > start:
                 yield Region(kind, text[start : marker.start])
@@ -52,12 +58,14 @@ def regions(text: str) -> Iterator[Region]:
     yield Region(kind, text[start:])
 
 
-def _kind(marker: LineMarker) -> Kind:
+def _kind(marker: LineMarker, launching: set[str]) -> Kind:
     """Return the kind of a file from its first marker; later ones are also "system" in expansions of system macros."""
     file = marker.place.file
     if file.startswith(os.path.join(str(header_dir()), "")):
         return "ours"
-    return "system" if marker.is_system or file.startswith("<") else "user"
+    if marker.is_system or file.startswith("<"):
+        return "ours" if file in launching else "system"
+    return "user"
 
 
 _MARK = re.compile(

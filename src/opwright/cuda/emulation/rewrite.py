@@ -1,7 +1,7 @@
 """Rewriting preprocessed CUDA code to C++: launches, shared variables, threadIdx, keywords.
 
-Only the author's files and Opwright's headers are fully rewritten. Line numbers are kept, so that errors, gdb and gcov
-refer to the author's file.
+Only the author's files, Opwright's headers and installed ones that launch kernels are fully rewritten. Line numbers are
+kept, so that errors, gdb and gcov refer to the author's file.
 """
 
 from __future__ import annotations
