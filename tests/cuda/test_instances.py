@@ -14,6 +14,12 @@ Write = Callable[..., Path]
 
 INSTANCES = """
 typedef double number;
+template <class T, class U = T, int TIMES = 3> __global__ void times(T *p, int n);
+template <class T, class U, int TIMES>
+__global__ void times(T *p, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] *= U(TIMES);
+}
 template <class T, class G = T, int BLOCK = 64>
 __global__ void __launch_bounds__(BLOCK) step(T *p, const G *g, int n, float lr) {
   const int i = blockIdx.x * BLOCK + threadIdx.x;
@@ -47,6 +53,14 @@ def test_arguments_with_defaults_may_be_left_out(write: Write, instance: str, el
     p, g = torch.ones(100, dtype=torch.float64 if element == "f64" else torch.float32), torch.arange(100.0).double()
     loaded.step(p, g, 0.5)
     torch.testing.assert_close(p, (1 - 0.5 * g).to(p.dtype))
+
+
+def test_a_default_may_be_in_a_declaration_before(write: Write) -> None:
+    ops = {"times<float>": "times(p: f32[n]!) launch over n, threads 32"}
+    loaded = opwright.load(write(INSTANCES, "declared.cu"), ops=ops, backend="emulate")
+    p = torch.arange(70.0)
+    loaded.times(p)
+    assert torch.equal(p, 3 * torch.arange(70.0))
 
 
 @pytest.mark.parametrize(

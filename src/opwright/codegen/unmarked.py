@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opwright.closest_name import closest_name
 from opwright.errors import CompileError, SourceError
 from opwright.sources import ExternalSignature, Function, Kernel, Source
-from opwright.sources.ops import instance_of
+from opwright.sources.ops import instance_of, with_defaults
 from opwright.sources.prototypes import Declarations, are_same, has_known_types
 from opwright.toolchain import Unit, header_dir
 from opwright.toolchain.build.builder import preprocessed
@@ -73,7 +73,7 @@ class _Finder:
         if given.arguments is None:
             return [*found]
         try:
-            return [instance_of(function, given.arguments) for function in found]
+            return [instance_of(function, given.arguments) for function in with_defaults(found)]
         except ValueError as error:
             fix = "give one argument for each template parameter that has no default, of a template"
             raise _error(given, f"{self._source.path}: {given.signature.name}: {error}", fix) from None

@@ -88,6 +88,19 @@ def _call(function: str, listed: str) -> tuple[str, ...]:
     return arguments
 
 
+def with_defaults(functions: Sequence[Function]) -> list[Function]:
+    """Return the declarations of one function template, each with the default arguments that any of them gives."""
+    merged: dict[tuple[int, int], list[str]] = {}
+    for function in functions:
+        known = merged.setdefault(_shape(function), [""] * len(function.template))
+        known[:] = [old or new or "" for old, new in itertools.zip_longest(known, function.template_defaults)]
+    return [Function(**{**each.__dict__, "template_defaults": tuple(merged[_shape(each)])}) for each in functions]
+
+
+def _shape(function: Function) -> tuple[int, int]:
+    return len(function.template), len(function.parameters)
+
+
 def instance_of(function: Function, arguments: tuple[str, ...]) -> Function:
     """Return the instance of a function template, with the arguments in place of its template parameters.
 

@@ -129,6 +129,8 @@ EXPORT int pools() {
   EXPECT(cudaMemPoolGetAttribute(usual, cudaMemPoolReuseAllowOpportunistic, &reuse) == cudaSuccess && reuse == 1);
   EXPECT(cudaMemPoolGetAttribute(usual, cudaMemPoolAttrUsedMemHigh, &kept) == cudaErrorNotSupported);
   EXPECT(cudaMemPoolSetAttribute(usual, cudaMemPoolAttrUsedMemCurrent, &kept) == cudaErrorInvalidValue);
+  unsigned long long none = 0;
+  EXPECT(cudaMemPoolSetAttribute(usual, cudaMemPoolAttrUsedMemHigh, &none) == cudaSuccess);
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
@@ -146,7 +148,9 @@ EXPORT int pools() {
   EXPECT(cudaMemPoolTrimTo(own, 0) == cudaSuccess && cudaMemPoolDestroy(own) == cudaSuccess);
   EXPECT(cudaDeviceGetMemPool(&now, 0) == cudaSuccess && now == usual);
   EXPECT(cudaMemPoolDestroy(usual) == cudaErrorInvalidValue);
-  properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
+  properties.location.id = 1;
+  EXPECT(cudaMemPoolCreate(&own, &properties) == cudaErrorInvalidDevice);
+  properties.location.id = 0, properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
   EXPECT(cudaMemPoolCreate(&own, &properties) == cudaErrorNotSupported);
   cudaIpcMemHandle_t handle;
   EXPECT(cudaIpcGetMemHandle(&handle, back) == cudaErrorNotSupported);
@@ -177,7 +181,11 @@ EXPORT int device() {
   EXPECT(cudaDeviceCanAccessPeer(&value, 0, 1) == cudaSuccess && !value);
   EXPECT(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorInvalidDevice);
   EXPECT(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1) == cudaErrorInvalidDevice);
+  unsigned flags = 0;
+  EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) == cudaSuccess);
+  EXPECT(cudaGetDeviceFlags(&flags) == cudaSuccess && flags == cudaDeviceScheduleBlockingSync);
   char bus[16] = "?";
+  EXPECT(cudaDeviceGetPCIBusId(bus, 4, 0) == cudaErrorInvalidValue && bus[0] == '?');
   EXPECT(cudaDeviceGetPCIBusId(bus, sizeof bus, 0) == cudaSuccess && !std::strcmp(bus, "0000:00:00.0"));
   EXPECT(cudaDeviceGetByPCIBusId(&value, bus) == cudaSuccess && value == 0);
   cudaGetLastError();

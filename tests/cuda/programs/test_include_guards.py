@@ -42,6 +42,15 @@ def test_they_are_defined(files: Callable[..., None], command: Command) -> None:
 
 
 @pytest.mark.slow
+def test_those_of_the_device_arent_the_hosts(files: Callable[..., None], command: Command) -> None:
+    """As with CUDA's own headers and g++."""
+    device = "__MATH_FUNCTIONS_H__ __DEVICE_FUNCTIONS_H__ __DEVICE_LAUNCH_PARAMETERS_H__ __SM_60_ATOMIC_FUNCTIONS_H__"
+    refused = "".join(f"#ifdef {each}\n#error {each}\n#endif\n" for each in device.split())
+    files(**{"host.cpp": "#include <cuda_runtime.h>\n" + refused + missing("__DRIVER_TYPES_H__ __VECTOR_TYPES_H__")})
+    assert command("nvcc", "-c", "host.cpp") == (0, "", "")
+
+
+@pytest.mark.slow
 def test_a_header_with_a_function_for_each_library(files: Callable[..., None], command: Command) -> None:
     """As in CUDA's samples: its functions for errors are there for the headers that were included before it."""
     header = """

@@ -127,7 +127,7 @@ class Functions:
                 yield from without_device_lambdas(self.region.tokens, body)
 
     def host_words(self, *words: str) -> set[int]:
-        """Return the offsets of these words in `host_code`, and at the begin of statements outside of functions."""
+        """Return the offsets of these words in `host_code`, and at the beginning of statements outside of functions."""
         tokens = self.region.tokens
         if not any(word in self.region.text for word in words):
             return set()

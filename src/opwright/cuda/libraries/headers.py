@@ -21,11 +21,16 @@ _OF_SAMPLES = re.compile(
     r"helper_(?:cuda|cuda_drvapi|cusolver|functions|gl|image|math|multiprocess|nvJPEG|string|timer)\.h"
 )
 _MISSING = re.compile(r"(?:error: (?P<gcc>\S+): No such file|'(?P<clang>[^'\n]+)' file not found)")
-_DRIVER_TYPES = r"result|device(?:ptr)?|context|module|function|library|kernel|array|(?:ctx_|tex|surf|link|jit|mem)\w+"
+_DRIVER_TYPES = (
+    r"result|device(?:ptr)?|context|module|function|library|kernel|array|stream|event|graph\w*|"
+    r"(?:ctx_|tex|surf|link|jit|mem)\w+"
+)
 _DRIVER_CALLS = (
     "Init|Get|Driver|Device|Ctx|Module|Func|Launch|Mem|Array|Tex|Surf|Link|Library|Stream|Event|Graph|Pointer|Ipc"
 )
-_OF_DRIVER = re.compile(rf"error: [^'\n]*'(CU(?:{_DRIVER_TYPES})|cu(?:{_DRIVER_CALLS})\w*)'")
+_OF_DRIVER = re.compile(
+    rf"error: [^'\n]*'(CUDA_SUCCESS|CU(?:{_DRIVER_TYPES})|cu(?:{_DRIVER_CALLS})\w*)'(?!.*did you mean '(?!cu|CU))"
+)
 _OF_CCCL = ("thrust/", "cuda/std/", "cuda/functional", "cuda/atomic", "cuda/barrier", "nv/target")
 THRUST = "THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"
 """The macro with which Thrust's device is the host."""

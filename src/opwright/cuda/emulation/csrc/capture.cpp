@@ -155,7 +155,7 @@ bool captured_launch(const Launch &launch) {
   return captured(called, cudaGraphNodeTypeKernel, work, &error);
 }
 
-bool forbidden(const Called &called, bool of_stream, cudaError_t *error) {
+bool forbidden(const Called &called, bool of_stream, cudaError_t *error, const char *why) {
   const Lock lock(state().mutex);
   if (of_stream) {
     Capture *capture = state().of(named(called.stream));
@@ -163,7 +163,7 @@ bool forbidden(const Called &called, bool of_stream, cudaError_t *error) {
       *error = broken(capture, cudaErrorStreamCaptureImplicit, called, in_default);
       return true;
     }
-    if (capture) *error = broken(capture, cudaErrorStreamCaptureUnsupported, called, "its stream is captured");
+    if (capture) *error = broken(capture, cudaErrorStreamCaptureUnsupported, called, why);
     return capture;
   }
   Capture *capture = disturbed();
@@ -321,7 +321,9 @@ void warn_of(const Called &called) {
 
 cudaError_t host_work(const Called &called) {
   cudaError_t error = cudaSuccess;
-  if (captures && forbidden(called, true, &error)) warn_of(called);
+  if (!captures || !forbidden(called, true, &error, "its stream is captured, and the emulator runs it at once"))
+    return error;
+  if (error == cudaErrorStreamCaptureUnsupported) warn_of(called);
   return error;
 }
 

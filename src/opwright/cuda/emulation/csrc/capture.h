@@ -17,7 +17,7 @@ bool captured(const Called &called, cudaGraphNodeType type, const NodeWork &work
 bool captured_launch(const Launch &launch);
 // The same of a call that no capture has room for: the host waits in it, or it is none of a stream's. Without a stream of its own
 // it is allowed where the thread's capture mode allows it.
-bool forbidden(const Called &called, bool of_stream, cudaError_t *error);
+bool forbidden(const Called &called, bool of_stream, cudaError_t *error, const char *why = "its stream is captured");
 bool captured_record(cudaEvent_t event, const Called &called, cudaError_t *error);
 bool captured_wait(cudaEvent_t event, bool is_recorded, bool for_host, const Called &called, cudaError_t *error);
 void forget_captured(cudaEvent_t event);

@@ -28,18 +28,34 @@ inline cudaError_t cudaThreadSynchronize(OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::wait_for_device({"cudaThreadSynchronize", file, line});
 }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
-inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+namespace opwright {
+namespace emulation {
+inline unsigned &device_flags() {
+  static unsigned kept = cudaDeviceScheduleAuto;
+  return kept;
+}
+}  // namespace emulation
+}  // namespace opwright
+
+inline cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  ::opwright::emulation::device_flags() = flags;
+  return cudaSuccess;
+}
 inline cudaError_t cudaGetDeviceFlags(unsigned *flags) {
-  *flags = cudaDeviceScheduleAuto;
+  *flags = ::opwright::emulation::device_flags();
   return cudaSuccess;
 }
 inline cudaError_t cudaSetValidDevices(int *, int) { return cudaSuccess; }
 inline cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *) { return cudaGetDevice(device); }
 inline cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device, OPWRIGHT_EMULATION_HERE) {
   static const char zero[] = "0000:00:00.0";
-  const cudaError_t selected = ::opwright::emulation::select_device(device, {"cudaDeviceGetPCIBusId", file, line});
-  for (int i = 0; selected == cudaSuccess && i < length && i < int(sizeof zero); ++i) id[i] = zero[i];
-  return selected;
+  const ::opwright::emulation::Called called = {"cudaDeviceGetPCIBusId", file, line};
+  const cudaError_t selected = ::opwright::emulation::select_device(device, called);
+  if (selected != cudaSuccess) return selected;
+  if (length < int(sizeof zero))
+    return ::opwright::emulation::note(cudaErrorInvalidValue, called, "there is no room for 0000:00:00.0");
+  for (unsigned i = 0; i < sizeof zero; ++i) id[i] = zero[i];
+  return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *) { return cudaGetDevice(device); }
 inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, OPWRIGHT_EMULATION_HERE) {

@@ -16,7 +16,11 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrUsedMemCurrent = 7,
   cudaMemPoolAttrUsedMemHigh = 8
 };
-enum cudaMemAllocationType { cudaMemAllocationTypeInvalid = 0, cudaMemAllocationTypePinned = 1 };
+enum cudaMemAllocationType {
+  cudaMemAllocationTypeInvalid = 0,
+  cudaMemAllocationTypePinned = 1,
+  cudaMemAllocationTypeManaged = 2
+};
 enum cudaMemAllocationHandleType {
   cudaMemHandleTypeNone = 0,
   cudaMemHandleTypePosixFileDescriptor = 1,
@@ -61,7 +65,7 @@ constexpr bool steers(cudaMemPoolAttr attribute) {
   return attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolAttrReleaseThreshold;
 }
 inline cudaError_t no_pool_of_processes(const char *name, const char *file, int line) {
-  refuse_call({name, file, line}, "a pool of several processes");
+  refuse_call({name, file, line}, "several processes can't share memory");
   return cudaErrorNotSupported;
 }
 }  // namespace emulation
@@ -83,6 +87,9 @@ inline cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool, OPWRIGHT
 inline cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *properties, OPWRIGHT_EMULATION_HERE) {
   if (properties->handleTypes != cudaMemHandleTypeNone)
     return ::opwright::emulation::no_pool_of_processes("cudaMemPoolCreate", file, line);
+  const cudaMemLocation &where = properties->location;
+  if (where.type == cudaMemLocationTypeDevice && where.id)
+    return ::opwright::emulation::select_device(where.id, {"cudaMemPoolCreate", file, line});
   *pool = new CUmemPoolHandle_st;
   return cudaSuccess;
 }
@@ -97,6 +104,8 @@ inline cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool, OPWRIGHT_EMULATION_HER
 }
 inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value,
                                            OPWRIGHT_EMULATION_HERE) {
+  const bool high = attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh;
+  if (high && !*(unsigned long long *)value) return cudaSuccess; /* begins to count anew */
   if (!::opwright::emulation::steers(attribute))
     return ::opwright::emulation::note(cudaErrorInvalidValue, {"cudaMemPoolSetAttribute", file, line},
                                        "this attribute can't be set");
@@ -107,7 +116,7 @@ inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a
 inline cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value,
                                            OPWRIGHT_EMULATION_HERE) {
   if (!::opwright::emulation::steers(attribute)) {
-    ::opwright::emulation::refuse_call({"cudaMemPoolGetAttribute", file, line}, "how full a pool is");
+    ::opwright::emulation::refuse_call({"cudaMemPoolGetAttribute", file, line}, "what a pool holds isn't counted");
     return cudaErrorNotSupported;
   }
   if (attribute == cudaMemPoolAttrReleaseThreshold) *(unsigned long long *)value = pool->kept[attribute];
