@@ -38,6 +38,13 @@ def emulated(*words: str | Path, check: bool = False, cwd: Path | None = None, s
     return done.stdout + done.stderr
 
 
+def written(folder: Path, text: str) -> Path:
+    """Return a script of that text, behind the imports of an extension's script."""
+    script = folder / "script.py"
+    script.write_text(IMPORT + text)
+    return script
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "number"), [("device.py", 39), ("half_precision.py", 31)])
 def test_the_device(file: str, number: int) -> None:
@@ -66,9 +73,9 @@ def test_operators_of_pytorch() -> None:
 
 @pytest.mark.exhaustive
 def test_an_extension(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""{IMPORT}
+    script = written(
+        tmp_path,
+        f"""
 m = load("scale", [{str(EXTENSION / "scale.cpp")!r}, {str(EXTENSION / "scale.cu")!r}])
 for dtype in (torch.float32, torch.float64, torch.float16):
     x = torch.randint(-4, 5, (1000,)).to(dtype)
@@ -80,7 +87,7 @@ try:
     m.scaled(x, 2.0)
 except RuntimeError as error:
     print(str(error).splitlines()[0])
-"""
+""",
     )
     assert "x must be a CUDA tensor" in emulated(script)
 
@@ -89,9 +96,9 @@ except RuntimeError as error:
 @pytest.mark.parametrize("check", [False, True])
 def test_an_extension_with_kernels_of_pytorchs_headers(tmp_path: Path, check: bool) -> None:
     """One of PyTorch's headers launches a kernel; another adds a half as a pair with 0, which touches the neighbour."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""{IMPORT}
+    script = written(
+        tmp_path,
+        f"""
 m = load("headers", [{str(EXTENSION / "headers.cu")!r}])
 at = torch.randint(0, 7, (500,), dtype=torch.int32)
 expected = torch.bincount(at, minlength=7)
@@ -101,16 +108,16 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
         assert torch.equal(m.counted(at.cuda(), memory[skipped:]).cpu(), expected.to(dtype)), (dtype, skipped)
         assert not memory[:skipped].any()
 print("counted")
-"""
+""",
     )
     assert "counted" in emulated(script, check=check)
 
 
 @pytest.mark.exhaustive
 def test_an_extension_with_a_texture(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""{IMPORT}
+    script = written(
+        tmp_path,
+        f"""
 m = load("textured", [{str(EXTENSION / "textured.cu")!r}])
 image, at = torch.rand(16, 32), torch.randint(-256 * 4, 256 * 40, (1000, 2)) / 256
 grid = (2 * at / torch.tensor([32, 16]) - 1).reshape(1, 1, -1, 2)
@@ -121,7 +128,7 @@ try:
     m.sampled(image[:, :30].contiguous().cuda(), at.cuda())
 except RuntimeError as error:
     print(str(error).splitlines()[0])
-"""
+""",
     )
     said = emulated(script)
     assert "invalid argument" in said, said
@@ -131,9 +138,9 @@ except RuntimeError as error:
 @pytest.mark.parametrize("check", [False, True])
 def test_an_extension_with_the_handle_of_pytorch(tmp_path: Path, check: bool) -> None:
     """The device has made the handle with its own code for cuBLAS, and the extension calls its own."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""{IMPORT}
+    script = written(
+        tmp_path,
+        f"""
 m = load("product", [{str(EXTENSION / "product.cu")!r}])
 a, b = torch.randn(5, 7), torch.randn(7, 3)
 with torch.cuda.stream(torch.cuda.Stream()):
@@ -143,7 +150,7 @@ try:
     m.product(a.cuda(), torch.randn(8, 3).cuda())
 except RuntimeError as error:
     print(str(error).splitlines()[0])
-"""
+""",
     )
     assert "CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm(" in emulated(script, check=check)
 

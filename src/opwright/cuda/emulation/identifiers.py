@@ -150,7 +150,7 @@ _DELETE = [
 ]
 LIBRARY_CALLS = (*_C, *_NEW, *_DELETE)
 """The functions that kernels have their own of: malloc, calloc and free, all forms of new and delete (System V ABI, 64
-bits), clock, and by which libcu++'s host code waits."""
+bits), clock, and those by which libcu++'s host code waits."""
 _OPERATOR = re.compile(r"\boperator\s+(?:new|delete)\b")
 _NAMED = re.compile(rf"\b(?:{'|'.join(_C)}|operator\s+(?:new|delete))\b")
 
